@@ -40,9 +40,7 @@ def said(text: str, tmp_path: pathlib.Path) -> Certainty | None:
         pytest.param(FEEDER.format(at=LIB) + "TypeError: cannot pickle '_thread.lock' object\n", Certainty.POSSIBLE, id="a lock"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_pickled_is_a_task_that_is_lost(
-    traceback: str, sure: Certainty, tmp_path: pathlib.Path
-) -> None:
+def test_what_cannot_be_pickled_is_a_task_that_is_lost(traceback: str, sure: Certainty, tmp_path: pathlib.Path) -> None:
     assert said(HEAD + traceback + HALTS, tmp_path) is sure
 
 

@@ -81,8 +81,12 @@ _NOT_PICKLED = (
     r"(?:[A-Za-z_]\w{0,40}\.){0,4}(?:PicklingError|UnpicklingError|(?:AttributeError|TypeError)(?!: 'NoneType' object)|SystemError|OverflowError|"
     r"ModuleNotFoundError|ImportError|struct\.error|MaybeEncodingError)\b[^\n]*"
 )
-_TAKER_ENDED = "the thread that takes the results of a pool ended with what it could not unpickle: no later result is taken"
-_WORKER_RAISED = "a background worker ended with an exception of its own, and who waits for it is only told that it is gone"
+_TAKER_ENDED = (
+    "the thread that takes the results of a pool ended with what it could not unpickle: no later result is taken"
+)
+_WORKER_RAISED = (
+    "a background worker ended with an exception of its own, and who waits for it is only told that it is gone"
+)
 _NOT_REMADE = "an exception of a worker cannot be unpickled: the thread that takes the results of a pool ends with it"
 _FEEDER_LOST = "the thread that sends the tasks of a queue could not pickle one: it reaches nobody, and nobody is told"
 # Newer executors hand such an error to who asked for the result; the interpreter's end takes modules away below these threads.

@@ -6,7 +6,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work), above all another one at a second look; a group of processes that its limit keeps from the CPU in most periods
-(`nr_throttled` of `nr_periods` in `cpu.stat`); what came in the first minutes and what came afterwards, saved side by side; steps that take several times as long as before, by a log or by what somebody tells of the pace then and now; weights that take half a minute a file;
+(`nr_throttled` of `nr_periods` in `cpu.stat`); what came in the first minutes and what came afterwards, saved side by side; a log whose time goes for the most part into compiling, again and again; steps that take several times as long as before, by a log or by what somebody tells of the pace then and now; weights that take half a minute a file;
 a worker that a server or kubelet ends because it is busy for longer than it may, above all where a longer limit helps; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
 Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
 or a compiler was met at both: else they are a note about a job at work.
@@ -39,6 +39,7 @@ from ...analysis.slowed import crawls, paces_apart, slowed
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from .. import make_rule
+from ._compile_times import compiles_most_of_the_time
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import COMES_LATE
@@ -184,6 +185,12 @@ def check(case: Case) -> Iterator[Finding]:
             "the job moves, only slowly: what came in its first minutes and what came later was saved, and it went on"
         )
         yield replace(simple(RULE, title, LIKELY, [later], _STEPS), compared=True)
+        return
+    if (compiles := compiles_most_of_the_time(case)) is not None:
+        asked = any(map(_asks, accounts(case)))
+        title = "the job moves, only slowly: it compiles for most of the time, again and again"
+        made = simple(RULE, title, LIKELY if asked else POSSIBLE, [compiles], _STEPS)
+        yield replace(made, compared=asked, kind=Kind.CAUSE if asked else Kind.NOTE)
         return
     if (told_of := paces_apart(case)) is not None:
         title = "the job moves, only slowly: its pace is a fraction of what it was"
