@@ -119,6 +119,8 @@ _AT_LONG_WORK = rf"^(?! *File \")(?![^\n]*\b(?:python\d?|torchrun|srun|mpirun)\b
 _TROUBLED = (
     r"do not (?:run|enter|call|take part)|rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
 )
+# Who has come to the meeting after its work is not late for it: others have not come.
+_WAITS_ITSELF = r"(?:^|[,;:] |-> )(?:(?:it )?(?:stands|waits|is|stays|now|then) ){0,2}(?:in|at) (?:the |a )?(?:next )?(?:barrier|monitored_barrier|all_?gather|broadcast)\b(?! timed)"
 _WAITS = HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first"
 _MAY_HAVE_FAILED = ("they may have failed: look at their logs",)
 # Rank 0 broke off: it, or a rank that only its own log names, has failed.
@@ -182,7 +184,7 @@ def _at_work(case: Case) -> Iterator[tuple[Account, str]]:
     for one in accounts(case):
         alone = len(one.ranks) == 1 or one.find(r"^(?:rank ?0|main process|master|one rank)")
         line = one.find(_AT_LONG_WORK) if alone else None
-        if line is not None and not one.find(_TROUBLED):
+        if line is not None and not one.find(_TROUBLED) and not (alone and one.find(_WAITS_ITSELF)):
             yield one, line
 
 
