@@ -59,6 +59,9 @@ _PS = r"\bps (?:-?aux\w*|faux\w*)\b|\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+"
 _COLUMNS = r"(?:(?:(?![ \t](?-i:[RSTIZt][sl<N+]{0,4})[ \t]|[ \t]--?[a-z]|\.py\b|=)[^\n])*[ \t])?"
 _ROW_OF_D = rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+(?=[ \t]))(?:[ \t]+\d+(?=[ \t])){{0,2}}(?=[ \t]){_COLUMNS}(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))"
 _ROW_OF_R = r"^(?![^\n]* ps\b)[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){1,3}(?:.*[ \t])?(?-i:R[sl<N+]{0,4})[ \t][^\n]*\bpython"
+# Caches whose library takes a lock for each file: that it works elsewhere tells of locks.
+_LOCKING_CACHES = r"\b(?:HF_HOME|HF_DATASETS_CACHE|HF_HUB_CACHE|TRANSFORMERS_CACHE|TORCH_EXTENSIONS_DIR)\b"
+
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)(?![-/.]\w)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
@@ -98,7 +101,7 @@ _SIGNS = (
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS)),
     Sign(r"\bonly (?:the )?(?:master|root|first|main|one|zeroth)(?: rank| process| task)?(?: 0)? (?:reads?|opens?|writes?|loads?)\b|\brank 0 (?:alone )?(?:reads?|opens?) (?:it|the file)\b", "it goes through when one rank alone reads the file", anywhere=(r"\b(?:I/?O|HDF5|NFS|Lustre|GPFS|BeeGFS|file ?systems?)\b",), cures=True),
-    Sign(r"\blocal (?:disks?|SSDs?|drives?|NVMe|storage|scratch|volumes?|cop(?:y|ies)|paths?|fold\w+|director\w+|file ?systems?)\b|\b(?:cop(?:y|ied|ying)|mov(?:ed?|ing)|stag(?:ed?|ing))\b[^\n]{0,40}\b(?:to|on|onto)\b[^\n]{0,16}(?:/tmp\b|/scratch\b|\bNVMe\b|\bSSD\b|\blocal\w*)", "it works with the data on a local disk", cures=True, anywhere=(HALTS, _REMOTE), unless=(r"\bf?lock(?:s|ed|f|ing|file)?\b|sqlite|No space left|quota|/dev/shm|shared memory|Permission denied|out of memory|\bmmap|(?:triton|inductor|jit|compil\w+|extensions?|kernel|autotune)\W(?:\w+\W)?(?:cache|dir)",)),
+    Sign(r"\blocal (?:disks?|SSDs?|drives?|NVMe|storage|scratch|volumes?|cop(?:y|ies)|paths?|fold\w+|director\w+|file ?systems?)\b|\b(?:cop(?:y|ied|ying)|mov(?:ed?|ing)|stag(?:ed?|ing))\b[^\n]{0,40}\b(?:to|on|onto)\b[^\n]{0,16}(?:/tmp\b|/scratch\b|\bNVMe\b|\bSSD\b|\blocal\w*)", "it works with the data on a local disk", cures=True, anywhere=(HALTS, _REMOTE), unless=(_LOCKING_CACHES, r"\bf?lock(?:s|ed|f|ing|file)?\b|sqlite|No space left|quota|/dev/shm|shared memory|Permission denied|out of memory|\bmmap|(?:triton|inductor|jit|compil\w+|extensions?|kernel|autotune)\W(?:\w+\W)?(?:cache|dir)",)),
     # slurmd after UnkillableStepTimeout (slurm.conf(5)); a device's driver may hold such a process as well.
     Sign(r"\bDUE TO JOB NOT ENDING WITH SIGNALS\b", "a process of a step did not end by SIGKILL", POSSIBLE),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|\bfile ?system (?:became|is now|went|turned) read-only|Read-only file system", "a file system failed", POSSIBLE),
