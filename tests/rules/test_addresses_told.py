@@ -7,18 +7,7 @@ import pathlib
 
 import pytest
 
-from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Finding, Kind
-from rankscope.pipeline import judge
-from rankscope.rules.told import like_known_cases
-
-
-def causes(folder: pathlib.Path, **texts: str) -> dict[str, Finding]:
-    """The causes that are found in some texts, by their classes."""
-    for name, text in texts.items():
-        (folder / f"{name}.txt").write_text(text)
-    return {one.cls: one for one in judge(gather([folder]), 30.0).findings if one.kind is Kind.CAUSE}
-
+from harness.texts import causes
 
 BRIDGE = "(Worker pid=4711, ip={ip}) [E socket.cpp:957] [c10d] The client socket has timed out after 600s while trying to connect to ({to}, 41237).\n"
 
@@ -56,5 +45,4 @@ def test_a_tracker_on_loopback_is_sought_in_vain(tmp_path: pathlib.Path, address
     found = causes(
         tmp_path, worker=f"{tries}connect to (failed): [{address}]\nSocket Connect Error:Connection timed out\n"
     )
-    told = found.get("wrong-interface")
-    assert (told is not None and told.rule != like_known_cases.RULE.id) is sick
+    assert ("wrong-interface" in found) is sick

@@ -6,17 +6,7 @@ import pathlib
 
 import pytest
 
-from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Kind
-from rankscope.pipeline import judge
-
-
-def causes(folder: pathlib.Path, **texts: str) -> set[str]:
-    """The classes that a mechanism was recognised for."""
-    for name, text in texts.items():
-        (folder / f"{name}.txt").write_text(text)
-    found = judge(gather([folder]), 30.0).findings
-    return {one.cls for one in found if one.kind is Kind.CAUSE and one.rule != "like-known-cases"}
+from harness.texts import causes
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,8 @@ import pathlib
 
 import pytest
 
-from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Certainty, Finding, Kind
-from rankscope.pipeline import judge
-
-
-def causes(folder: pathlib.Path, **texts: str) -> dict[str, Finding]:
-    """The causes that are found in some texts, by their classes."""
-    for name, text in texts.items():
-        (folder / f"{name}.txt").write_text(text)
-    return {one.cls: one for one in judge(gather([folder]), 30.0).findings if one.kind is Kind.CAUSE}
-
+from harness.texts import causes
+from rankscope.model.diagnosis import Certainty
 
 SEFF = """Job ID: 731
 Cluster: c1

@@ -6,16 +6,7 @@ import pathlib
 
 import pytest
 
-from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Finding, Kind
-from rankscope.pipeline import judge
-
-
-def causes(folder: pathlib.Path, **texts: str) -> dict[str, Finding]:
-    """The causes that are found in some texts, by their classes."""
-    for name, text in texts.items():
-        (folder / f"{name}.txt").write_text(text)
-    return {one.cls: one for one in judge(gather([folder]), 30.0).findings if one.kind is Kind.CAUSE}
+from harness.texts import causes
 
 
 def test_a_sidecar_that_is_no_proxy_stands_between_nobody(tmp_path: pathlib.Path) -> None:
