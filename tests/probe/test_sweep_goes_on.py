@@ -64,12 +64,17 @@ def neighbours() -> Iterator[tuple[Process, ...]]:
 
 
 def look(
-    monkeypatch: pytest.MonkeyPatch, plan: Plan, there: tuple[Process, ...] = (), shared: str = "log", **tell: Told
+    monkeypatch: pytest.MonkeyPatch,
+    plan: Plan,
+    there: tuple[Process, ...] = (),
+    shared: str = "log",
+    each_s: float = 0.3,
+    **tell: Told,
 ) -> Snapshot:
-    """A look at all who are there (both of ``processes`` else) with these collectors, in this order."""
+    """A look at all who are there (both of ``processes`` else) with these collectors, in this order, ``each_s`` for a step."""
     there = there or processes()
     made = tuple(
-        Collector(kind.replace("_", "-"), Touch.PASSIVE, 0.3, told, order=place, shared=kind == shared)
+        Collector(kind.replace("_", "-"), Touch.PASSIVE, each_s, told, order=place, shared=kind == shared)
         for place, (kind, told) in enumerate(tell.items())
     )
     monkeypatch.setattr(sweep, "collectors", lambda _: made)
@@ -409,9 +414,8 @@ def test_many_are_looked_at_by_several_children_as_by_one(
 ) -> None:
     """Everybody once in each sweep, with its own evidence, however many children share the work."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
-    snapshot = look(
-        monkeypatch, Plan(2, 0.2, deadline_s=30.0), crowd, python_stacks=own_stacks, threads=lambda _: THREADS
-    )
+    plan = Plan(2, 0.2, deadline_s=60.0)
+    snapshot = look(monkeypatch, plan, crowd, each_s=20.0, python_stacks=own_stacks, threads=lambda _: THREADS)
     assert not snapshot.gaps
     assert [one.index for one in snapshot.sweeps] == [0, 1]
     for one in snapshot.sweeps:
