@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.day_times import CLOCK, DAY_S, of_day
 from ...model.patterns import regex
 
 # torch_xla/csrc says both ends; JAX (jax/_src/dispatch.py) and Neuron's cache say how long it took.
@@ -17,10 +18,8 @@ _TOOK = regex(
     r"\bFinished XLA compilation of [^\n]{1,160}? in (?P<xla>\d{1,6}(?:\.\d{1,9})?) ?s(?:ec)?\b|"
     r"\b(?:[Cc]ompilation|[Cc]ompiling)\b[^\n]{0,120}\b(?:took|finished (?:in|after)|completed in) (?P<other>\d{1,6}(?:\.\d{1,9})?) ?s(?:ec\w*)?\b"
 )
-_CLOCK = regex(r"(?<!\d)(?P<h>[01]\d|2[0-3]):(?P<m>[0-5]\d):(?P<s>[0-5]\d)\b(?!:)")
 _LONG_S = 30  # a step of most jobs takes less
 _TIMES = 2  # the first may be that of a cold cache
-_DAY_S = 86_400
 
 
 def compiles_most_of_the_time(case: Case) -> str | None:
@@ -46,9 +45,9 @@ def _times(one: Account) -> Iterator[tuple[float, str]]:
         if (took := _TOOK.search(line)) is not None:
             yield float(took["xla"] or took["other"]), line.strip()
         elif (end := _ENDS.search(line)) is not None:
-            now = 3600 * int(end["h"]) + 60 * int(end["m"]) + int(end["s"])
+            now = of_day(end)
             if end["done"] and end["what"] in since:
-                yield (now - since.pop(end["what"])) % _DAY_S, line.strip()
+                yield (now - since.pop(end["what"])) % DAY_S, line.strip()
             elif not end["done"]:
                 since[end["what"]] = now
 
@@ -57,12 +56,12 @@ def _span_s(one: Account) -> int:
     """Seconds that a log covers; what somebody left out of it (``...``) counts for nothing."""
     total, before = 0, -1
     for line in one.said.splitlines():
-        found = _CLOCK.search(line[:80])
+        found = CLOCK.search(line[:80])
         if found is None:
             before = -1 if line.strip() in _LEFT_OUT else before
             continue
-        now = 3600 * int(found["h"]) + 60 * int(found["m"]) + int(found["s"])
-        total += (now - before) % _DAY_S if before >= 0 else 0
+        now = of_day(found)
+        total += (now - before) % DAY_S if before >= 0 else 0
         before = now
     return total
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.remembered import remembered
 from ...model.patterns import regex
 
 
@@ -40,9 +41,10 @@ _BROKEN_OFF = regex(r"^[^\n]{0,20}(?:\^C|\^\\|\^Z)|^KeyboardInterrupt\b|^Termina
 _SPINNER = regex(r"[\s\\|/.…-]+$")
 
 
-def runs(case: Case) -> list[Run]:
+@remembered
+def runs(case: Case) -> tuple[Run, ...]:
     """The commands of all consoles, in their order."""
-    return [run for account in accounts(case) for run in _of(account)]
+    return tuple(run for account in accounts(case) for run in _of(account))
 
 
 def _of(account: Account) -> Iterator[Run]:
@@ -51,17 +53,13 @@ def _of(account: Account) -> Iterator[Run]:
     for line in account.said.splitlines():
         if found := _PROMPT.match(line):
             if begun is not None:
-                yield _with(begun, lines)
+                yield replace(begun, lines=tuple(lines))
             command = " ".join(found["command"].split())
             begun, lines = Run(account, line.strip(), command, tuple(found["set"].split())), []
         elif line.strip() not in _BARE:
             lines.append(line.strip())
     if begun is not None:
-        yield _with(begun, lines)
+        yield replace(begun, lines=tuple(lines))
 
 
 _BARE = {"", "$", "#", ">", "%"}
-
-
-def _with(run: Run, lines: list[str]) -> Run:
-    return Run(run.account, run.text, run.command, run.settings, tuple(lines))

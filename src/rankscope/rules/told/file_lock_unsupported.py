@@ -110,9 +110,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _further_without_locks(case: Case) -> Iterator[Hit]:
     """A command on a network's file system that comes further when it locks nothing."""
-    told = runs(case)
     if not any(one.find(_REMOTE) for one in accounts(case)):
         return
+    told = runs(case)
     for run in (run for run in told if _locks_nothing(run)):
         plain = " ".join(_UNLOCKED.sub(" ", run.command).split())
         for other in told:

@@ -159,7 +159,7 @@ _STARTED = regex(r"\w{0,40}(?:START_METHOD|MP_CONTEXT|MULTIPROCESSING_METHOD)=['
 
 def _other_start(case: Case) -> Iterator[Hit]:
     """A command that somebody had to break off, and that came to its end when its workers were not forked."""
-    told = [] if case.snapshot.live else runs(case)
+    told = () if case.snapshot.live else runs(case)
     forked = {run.command for run in told if run.broken_off and not any(map(_STARTED.fullmatch, run.settings))}
     for run in told if forked else ():
         if run.command in forked and any(map(_STARTED.fullmatch, run.settings)) and not run.broken_off:
