@@ -8,7 +8,7 @@ import threading
 from _common import await_still, start, wait_until
 from _ring import Ring
 
-TRUTH = {"class": "rank-stuck-in-user-code", "ranks": [1], "state": "stuck", "accept": ["file-lock-stale"]}
+TRUTH = {"class": "file-lock-stale", "ranks": [1], "state": "stuck"}
 LAUNCHERS = ("shell", "alone")
 
 

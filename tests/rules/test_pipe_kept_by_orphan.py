@@ -34,12 +34,12 @@ def reader(*threads: One, fd: int = 5, parent: int = 1, ends: Sockets = PAIR, ke
 
 @pytest.mark.parametrize(("threads", "beside", "cls", "certainty"), [
     ((READS,), (ENDED,), "child-dead", Certainty.LIKELY), ((JOINS, READS), (ENDED,), "child-dead", Certainty.LIKELY),
-    ((JOINS, READS), (), "rank-stuck-in-user-code", Certainty.POSSIBLE),
+    ((JOINS, READS, READS), (), "rank-stuck-in-user-code", Certainty.POSSIBLE),
 ])  # fmt: skip
 def test_who_keeps_the_pipe_open_is_named(
     threads: tuple[One, ...], beside: tuple[Body, ...], cls: str, certainty: Certainty
 ) -> None:
-    """Also where the main thread joins the one that reads."""
+    """Also where the main thread joins those that read."""
     found = told(reader(*threads), *beside, launcher="none")
     (cause,) = [one for one in found.findings if one.rule == RULE]
     assert (cause.kind, cause.cls, cause.certainty) == (Kind.CAUSE, cls, certainty)
@@ -53,9 +53,10 @@ def test_an_event_loop_that_has_connections_waits_for_more_than_the_pipe(ends: S
     assert (RULE in {one.rule for one in said.findings}) is found
 
 
-def test_one_cause_is_enough_where_the_program_itself_reads() -> None:
-    """No child has ended: where it stands, and who has the other end, says all there is."""
-    (cause,) = [one for one in told(reader(READS), launcher="none").findings if one.kind is Kind.CAUSE]
+@pytest.mark.parametrize("threads", [(READS,), (JOINS, READS)])
+def test_one_cause_is_enough_where_the_program_itself_reads(threads: tuple[One, ...]) -> None:
+    """No child has ended: where it stands, and who has the other end, says all there is; also where the main thread joins it."""
+    (cause,) = [one for one in told(reader(*threads), launcher="none").findings if one.kind is Kind.CAUSE]
     assert cause.rule == "rank-in-user-code"
     assert [one.ref.pid for one in cause.processes] == [70, 99]
 

@@ -103,6 +103,24 @@ def test_a_rank_that_does_something_else_may_be_the_one_that_holds_it(other: One
     assert ("exists-already", "file-lock-stale") not in causes(found)
 
 
+@pytest.mark.parametrize(("other", "found"), [
+    (handling(body(72, NAPS, parent=70), "FileExistsError", errno.EEXIST), {("exists-already", "file-lock-stale")}),
+    (body(72, NAPS, parent=70), set()),
+])  # fmt: skip
+def test_all_children_of_a_program_without_ranks_ask_for_a_name_that_exists(
+    other: Body, found: set[tuple[str, str]]
+) -> None:
+    """Their parent waits for their end: how long it has done so tells nothing. One that does something else may hold it."""
+    minds = One(
+        (MAIN, Frame("Popen.wait", "/usr/lib/python3.11/subprocess.py", 1264)),
+        BlockedCall(0, "wait4", child=71),
+        wchan="do_wait",
+    )
+    asks = handling(body(71, NAPS, parent=70), "FileExistsError", errno.EEXIST)
+    said = told(body(70, minds, role=Role.LAUNCHER), asks, other)
+    assert {one for one in causes(said) if one[0] == "exists-already"} == found
+
+
 @pytest.mark.parametrize(("still_s", "accused"), [(99.0, True), (0.4, False)])
 def test_who_has_only_begun_to_wait_for_it_accuses_nobody(still_s: float, accused: bool) -> None:
     """A lock that is left for a moment, or broken by its age, is asked for like one that stays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Sockets, inode_of
+from ..model.evidence.stacks import PythonStacks
 from ..model.process import Role
 from .case import Member
 from .frame_tables import WaitKind
@@ -24,6 +25,14 @@ def awaits_callers(standing: Standing) -> bool:
     if standing.member.role is Role.RANK or call is None:
         return False
     return call.call in _ACCEPT or (not call.timed and not call.child and _listens(standing.member, call))
+
+
+def has_server(member: Member) -> bool:
+    """Whether one of its Python threads waits for callers; those of libraries (gloo, the store) listen for their peers alone."""
+    blocked, stacks = member.latest(Blocked), member.latest(PythonStacks)
+    known = {thread.tid for thread in stacks.threads} if stacks else set()
+    calls = [call for call in (blocked.calls if blocked else ()) if call.tid in known]
+    return any(call.call in _ACCEPT or _listens(member, call) for call in calls)
 
 
 def _listens(member: Member, call: BlockedCall) -> bool:

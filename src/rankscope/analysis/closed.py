@@ -7,9 +7,12 @@ from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.threads import Threads
 from .case import Case, Member
 from .ends import seen_beyond, targets, writable
+from .helping import manages
+from .standing import Standing
 
 _READS = ("read", "recv", "poll", "ppoll")
 _ENDS = ("wait4", "waitid")
+_FOR_CALLERS = ("accept", "accept4", "read", "recvfrom")
 # Who beside the program holds other ends is looked for where a thread waits on so few (probe/collectors/outsiders.py).
 _MOST_ENDS = 2
 
@@ -24,6 +27,15 @@ def waits_for_members(case: Case, member: Member) -> bool:
     ]
     still = len(looks) > 1 and all(one == seen[0] for one in seen) and len(seen[-1]) == len(looks[-1].threads)
     return still and bool(seen[-1]) and all(_of_members(case, member, calls.get(tid)) for tid in seen[-1])
+
+
+def only_answers(standing: Standing) -> bool:
+    """Whether it is a manager of multiprocessing that nobody has asked: besides its main thread, which naps, all of it waits for
+    callers or for their next word."""
+    kernel, blocked = standing.member.latest(Threads), standing.member.latest(Blocked)
+    calls = {call.tid: call for call in blocked.calls} if blocked else {}
+    tids = [task.tid for task in kernel.threads if task.tid != standing.member.ref.pid] if kernel else []
+    return manages(standing) and all(tid in calls and calls[tid].call in _FOR_CALLERS for tid in tids)
 
 
 def _of_members(case: Case, member: Member, call: BlockedCall | None) -> bool:

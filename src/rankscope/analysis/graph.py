@@ -13,6 +13,7 @@ from .callers import awaits_callers, began_s
 from .case import Graph, Root
 from .components import components
 from .crowd import Crowd, Share
+from .leisure import beside_servers, no_work_for, serves_in_turn, takes_first
 from .scene import Scene, is_absent
 from .standing import Standing, idle_worker
 from .waits import find, with_some
@@ -40,8 +41,8 @@ def build(scene: Scene) -> Graph:
     for ref in sinks:
         if tuple(before[ref]) not in waiters:
             waiters[tuple(before[ref])] = _waiters(scene, _reach(before[ref], before))
-    roots = [_root(scene, ref, waiters[tuple(before[ref])]) for ref in sinks]
-    roots += [_root(scene, ref, _Waiters()) for ref in alone]
+    roots = [_root(scene, ref, waiters[tuple(before[ref])], after) for ref in sinks]
+    roots += [_root(scene, ref, _Waiters(), after) for ref in alone]
     roots.sort(key=lambda root: (-len(root.waiters), str(root.ref)))
     return Graph(with_some(scene, waits, shares, set(sinks)), tuple(roots), cycles, shares)
 
@@ -94,15 +95,29 @@ def _waiters(scene: Scene, refs: tuple[ProcessRef, ...]) -> _Waiters:
     return _Waiters(refs, ranks, bool(impatient), oldest(scene.standings, impatient))
 
 
-def _root(scene: Scene, ref: ProcessRef, waiters: _Waiters) -> Root:
+def _root(scene: Scene, ref: ProcessRef, waiters: _Waiters, after: Mapping[_Node, list[_Node]]) -> Root:
     root = scene.standings.get(ref)
-    if not waiters.impatient and root is not None and awaits_callers(root):
-        return Root(ref, waiters.refs, waiters.ranks, 0.0)  # a server without a caller: nobody is kept waiting
+    if root is not None and _at_leisure(scene, root, waiters, after):
+        return Root(ref, waiters.refs, waiters.ranks, 0.0)  # nobody is kept waiting
     began = began_s(root) if root is not None else None
     if began is None:
         ages = (waiters.age_s, oldest(scene.standings, (ref,)))
         began = max((age for age in ages if age is not None), default=None)
     return Root(ref, waiters.refs, waiters.ranks, began)
+
+
+def _at_leisure(scene: Scene, root: Standing, waiters: _Waiters, after: Mapping[_Node, list[_Node]]) -> bool:
+    """Whether it is a server without a caller, or one of a household that has no work."""
+
+    def awaited(ref: ProcessRef) -> tuple[ProcessRef, ...]:
+        return _processes(after.get(ref, ()))
+
+    return (
+        (not waiters.impatient and (awaits_callers(root) or beside_servers(scene, root)))
+        or serves_in_turn(scene, root, waiters.refs)
+        or takes_first(scene, root, waiters.refs)
+        or no_work_for(scene, root, waiters.refs, awaited)
+    )
 
 
 def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:

@@ -82,11 +82,15 @@ def _joined_get_on(standing: Standing) -> bool:
     return bool(working) and all(one.ran and one.wait.user >= 0 and advances(one) for one in working)
 
 
+def manages(standing: Standing) -> bool:
+    """Whether it is a manager of multiprocessing, which does nothing but what others ask of it."""
+    return any(module_path(frame.file) == "multiprocessing/managers.py" and frame.function.endswith("serve_forever")
+               for frame in standing.own_stack)  # fmt: skip
+
+
 def _serves(standing: Standing) -> bool:
     """Whether it is a manager of multiprocessing that answers: one of its other threads has run."""
-    manages = any(module_path(frame.file) == "multiprocessing/managers.py" and frame.function.endswith("serve_forever")
-                  for frame in standing.own_stack)  # fmt: skip
-    stacks = standing.member.latest(PythonStacks) if manages else None
+    stacks = standing.member.latest(PythonStacks) if manages(standing) else None
     others = (one for one in (stacks.threads if stacks else ()) if one is not standing.thread)
     return any(stand(standing.member, one).ran for one in others)
 

@@ -4,7 +4,7 @@ child that its parent gives no work."""
 from __future__ import annotations
 
 from ..model.process import Role
-from .callers import call_of
+from .callers import call_of, has_server
 from .case import Case, Root
 from .ends import seen_beyond, targets, writable
 from .frame_tables import WaitKind
@@ -32,9 +32,16 @@ def may_await_orders(case: Case, root: Root) -> bool:
 
 
 def serves(case: Case, root: Root) -> bool:
-    """Whether it does so in the loop of a server, which nothing but the next request ends."""
+    """Whether it does so in the loop of a server or for the next caller, which nothing but a request ends, or waits for what a
+    thread of its own brings that waits for callers."""
     standing = case.standings.get(root.ref)
-    return standing is not None and standing.kind is WaitKind.IDLE and may_await_orders(case, root)
+    if standing is None or not may_await_orders(case, root):
+        return False
+    call = call_of(standing)
+    accepts = standing.kind is WaitKind.SOCKET and call is not None and call.call.startswith("accept")
+    return (
+        accepts or standing.kind is WaitKind.IDLE or (standing.kind is WaitKind.QUEUE and has_server(standing.member))
+    )
 
 
 def takes_from_parent(case: Case, root: Root) -> bool:

@@ -11,7 +11,7 @@ from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import WaitKind
 from .frames import WaitState, wait_of
-from .identity import again, main_thread, own
+from .identity import again, main_thread, name_of, own
 from .kernel_says import SIGNAL, awaited_target, refine
 from .load import watched_s
 from .origin import is_user
@@ -90,7 +90,11 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
     if thread is not None and wait.kind in _ENDS_IN_PYTHON:
         wait = _below(member, thread, wait)
     wait = refine(wait, task, awaited_target(member, task))
-    if wait.op == SIGNAL and not named and (worker := _only_worker(stacks, thread)) is not None:
+    if (
+        not named
+        and (wait.op == SIGNAL or _joins(thread, wait))
+        and (worker := _only_worker(stacks, thread)) is not None
+    ):
         return stand(member, worker)
     before = _first_task(member, task)
     ran = _ran(before, task)
@@ -178,8 +182,14 @@ def idle_worker(standing: Standing) -> bool:
     return any(name in ("get", "poll", "_poll", "recv", "wait") for name in functions) and standing.state in ("S", "")
 
 
+def _joins(thread: PythonThread | None, wait: WaitState) -> bool:
+    """Whether it waits for the end of a thread in the job's own code."""
+    inner = own(thread.stack)[wait.user + 1 :] if thread is not None and wait.kind is WaitKind.CHILD else ()
+    return wait.user >= 0 and [name_of(frame) for frame in inner[:1]] == [("threading.py", "join")]
+
+
 def _only_worker(stacks: PythonStacks | None, main: PythonThread | None) -> PythonThread | None:
-    """The one other thread that stands in the job's code, for a main thread that waits for a signal while that one works."""
+    """The one other thread in the job's code, for a main thread that waits for a signal, or for its end, while it works."""
     others = [one for one in (stacks.threads if stacks else ()) if one is not main]
     found = [one for one in others if wait_of(own(one.stack)).user >= 0]
     return found[0] if len(found) == 1 else None

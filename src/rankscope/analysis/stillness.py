@@ -8,9 +8,11 @@ from .case import Case
 from .devices import has_device
 from .frame_tables import WaitKind
 from .load import transferred, used
+from .orders import serves
 from .own_age import own_s, youngest_s
 from .progress import advances
 from .standing import Standing
+from .turned import goes_round
 from .turns import natives_at_work
 from .waits.collective import arrived
 
@@ -37,8 +39,9 @@ _LITTLE = 0.02  # of a CPU: what one look after another costs
 
 def naps(standing: Standing) -> bool:
     """Whether all that was seen of a process is that one thread woke, and went to sleep again at the same place with the same
-    values."""
-    still = standing.moved is False and not standing.helped and not advances(standing)
+    values, but for a count of attempts."""
+    same = standing.moved is False or goes_round(standing.looks, len(standing.stack) - 1)
+    still = same and not standing.helped and not advances(standing)
     if standing.kind not in _NAPS or not still or standing.busy > _LITTLE:
         return False
     mine = standing.kernel.tid if standing.kernel is not None else standing.member.ref.pid
@@ -88,4 +91,7 @@ def longest(standings: Iterable[Standing]) -> Standing | None:
 def stand_long(case: Case) -> bool:
     """Whether all ranks that are seen stand, each for long enough to count as stuck, and not as servers without work do."""
     ranks = still_ranks(case)
-    return bool(ranks) and case.stuck(youngest_s(ranks)) and not all(one.kind is WaitKind.IDLE for one in ranks)
+    long = bool(ranks) and case.stuck(youngest_s(ranks))
+    return long and not (
+        all(one.kind is WaitKind.IDLE for one in ranks) or any(serves(case, one) for one in case.graph.roots)
+    )

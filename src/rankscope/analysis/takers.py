@@ -20,8 +20,8 @@ _CONNECTION = "multiprocessing/connection.py"
 
 def takes_beside(scene: Scene, reader: Standing, other: Standing, pipe: str) -> bool:
     """Whether a process that has the writing end of a pipe only waits for the next item, as the reader of the pipe does."""
-    inner = _below_get(other)
-    if inner is None or _below_get(reader) is None:
+    inner = below_get(other)
+    if inner is None or below_get(reader) is None:
         return False
     if pipe in _reads(other):
         return True
@@ -31,7 +31,7 @@ def takes_beside(scene: Scene, reader: Standing, other: Standing, pipe: str) -> 
     return awaits_lock or _served(scene, reader, other, pipe)
 
 
-def _below_get(standing: Standing) -> tuple[Frame, ...] | None:
+def below_get(standing: Standing) -> tuple[Frame, ...] | None:
     """The frames below the ``get`` of a queue in which the job's own code stands, None where it is in none."""
     frames = standing.own_stack[standing.wait.user + 1 :]
     at = next((index for index, frame in enumerate(frames) if name_of(frame) == _GET), None)

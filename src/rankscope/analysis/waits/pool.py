@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
+from ...model.evidence.blocked import Blocked
 from ...model.process import Role
 from ..callers import awaits_callers
+from ..frame_tables import WaitKind
 from ..identity import name_of
 from ..own_age import own_s
 from ..pools import awaits_result, below
@@ -35,12 +37,18 @@ def find(scene: Scene) -> Iterator[Wait]:
         members = [one for one in scene.members.values() if one.ref.host == standing.member.ref.host and not one.gone]
         found = [scene.standings[one.ref] for one in below(members, standing.member) if one.ref in scene.standings]
         workers = [one for one in found if one.member.role is Role.OTHER and _has_work(one)]
-        ages = [own_s(one) or 0.0 for one in workers]
-        if workers and min(ages) >= _LATER * max(ages):
+        ages = [own_s(one) or 0.0 for one in workers if not _asks_for_lock(one)]
+        if workers and (not ages or min(ages) >= _LATER * max(ages)):
             yield from (
                 Wait(standing.member.ref, one.member.ref, "a result of this worker of its pool", standing.still_s)
                 for one in workers
             )
+
+
+def _asks_for_lock(worker: Standing) -> bool:
+    """Whether it naps between two askings for a file lock (SQLite): how old the nap is tells nothing."""
+    blocked = worker.member.latest(Blocked)
+    return worker.kind is WaitKind.SLEEP and any(lock.asked for lock in (blocked.locks if blocked else ()))
 
 
 def _has_work(worker: Standing) -> bool:

@@ -29,7 +29,8 @@ class BlockedCall:
 class HeldLock:
     """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it, nobody where that cannot be seen here.
 
-    ``asked`` says that nobody waits for it in the kernel: the process has the file open and pauses, as one that polls.
+    ``asked`` says that nobody waits for it in the kernel: the process has the file open and pauses, as one that polls;
+    ``inherited`` that whoever took it has ended, and the holders have its open file from there.
     """
 
     tid: int
@@ -39,6 +40,7 @@ class HeldLock:
     holder_name: str = ""  # what the first holder runs
     asked: bool = False
     holder_halted: str = ""  # how the first holder is kept from going on: stopped, frozen; empty where it may run
+    inherited: bool = False
 
 
 @evidence("blocked")

@@ -176,7 +176,7 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
             keepers = _keepers(target, held, taker, inode)
             first = next(iter(keepers), 0)
             found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, first),
-                                  holder_halted=_halted(target, first)))  # fmt: skip
+                                  holder_halted=_halted(target, first), inherited=_is_gone(target, taker)))  # fmt: skip
     return tuple(dict.fromkeys(found)) or tuple(_unlisted(target, kernel))
 
 
@@ -219,6 +219,11 @@ def _keepers(target: Target, kind: str, taker: int, device_inode: str) -> tuple[
         return (taker,)
     found = [pid for pid in procfs.pids(target.proc)[:_MAX_PROCESSES] if _bears(f"{target.proc}/{pid}/fdinfo", mark)]
     return tuple(found) or ((taker,) if taker > 0 else ())  # 0 is a process of another pid namespace, -1 an open file
+
+
+def _is_gone(target: Target, taker: int) -> bool:
+    """Whether the process that took a lock has ended; 0 is one of another pid namespace, -1 an open file."""
+    return taker > 0 and not os.path.exists(f"{target.proc}/{taker}/stat")
 
 
 def _has(folder: str, mark: re.Pattern[bytes]) -> bool:

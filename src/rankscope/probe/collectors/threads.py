@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 
 from ...model.evidence.threads import KernelThread, Threads
@@ -25,6 +26,7 @@ _STATUS = {
         b"NSpid",
         b"SigPnd",
         b"ShdPnd",
+        b"SigIgn",
         b"SigCgt",
         b"voluntary_ctxt_switches",
         b"nonvoluntary_ctxt_switches",
@@ -59,7 +61,7 @@ def collect(target: Target) -> Threads:
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
         forked=bool(stat.flags & _FORKNOEXEC), caught=parse_signals(_field(status, b"SigCgt")),
-        reaped_faults=stat.reaped_faults,
+        ignores_children=signal.SIGCHLD in (parse_signals(_field(status, b"SigIgn")) or ()), reaped_faults=stat.reaped_faults,
     )  # fmt: skip
 
 

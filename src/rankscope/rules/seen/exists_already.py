@@ -6,8 +6,8 @@ belongs to another run; the name stays, and everybody tries for ever.
 
 ## How it is recognised
 The interpreter tells which error a thread is handling: it pauses in the handler of "File exists", wakes now and then, and gets no
-further. No other rank of the job is at work or stands elsewhere, so that none of them can be the one that holds it. How long
-this has lasted nothing tells, unless others wait for the one that tries.
+further. No other rank of the job (or child of a program without ranks) is at work or stands elsewhere, so that none of them can
+be the one that holds it. How long this has lasted nothing tells, unless others wait for the one that tries.
 
 ## What to do
 Look at the line that is shown for the name, see who made it (`ls -ld --time-style=full-iso NAME`), and remove it when that
@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.handled import handled
+from ...analysis.in_sight import minded
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -36,7 +37,9 @@ from .._say import at, handling, pointed_at, ranks_of, stands, waited_for, who
 
 def check(case: Case) -> Iterator[Finding]:
     tries = {ref: one for ref, one in case.standings.items() if _tries(case, one)}
-    waited = [root for ref in tries if (root := case.graph.root(ref)) is not None and root.waiters]
+    roots = [root for ref in tries if (root := case.graph.root(ref)) is not None]
+    # A parent that minds them tells nothing of how long they ask.
+    waited = [root for root in roots if root.waiters and not minded(case, root)]
     waits = {wait.waiter for wait in case.graph.waits} if tries else set()
     if not tries or any(_may_hold(ref, one, tries, waits) for ref, one in case.standings.items()):
         return
@@ -70,7 +73,8 @@ def _reasons(standing: Standing) -> tuple[Reason, ...]:
 
 
 def _tries(case: Case, standing: Standing) -> bool:
-    worker = standing.member.role is Role.RANK or pointed_at(case, standing)
+    of_no_job = standing.member.role is Role.OTHER and not case.ranks
+    worker = standing.member.role is Role.RANK or of_no_job or pointed_at(case, standing)
     pauses = standing.kind is WaitKind.SLEEP and standing.wait.user >= 0 and not advances(standing)
     return worker and pauses and handled(standing) == errno.EEXIST
 

@@ -111,9 +111,9 @@ def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
         files = other.latest(OpenFiles)
         if other is member or files is None or not any(f.target == pipe for f in files.files):
             continue
-        if _reaches(case, other.ref, member.ref) or (
-            member.process.parent == other.ref.pid and case.standings[other.ref].kind is WaitKind.CHILD
-        ):
+        standing = case.standings.get(other.ref)
+        waits = standing is not None and standing.kind is WaitKind.CHILD
+        if waits and (_reaches(case, other.ref, member.ref) or member.process.parent == other.ref.pid):
             return other
     return None
 

@@ -8,7 +8,8 @@ takes its `flock` by both descriptors waits for itself, as two libraries do that
 ## How it is recognised
 The kernel's list of locks (/proc/locks) shows the waiter under the line of the holder, and the holder's state is what the
 kernel says. A holder inside the job is named here only where its stack could not be read; else what it does itself is the
-answer. A process that waits for itself has no other thread at work that could let go. Holders in another container or on
+answer. Where whoever took the lock has ended, and another process has it only because it inherited the open file, the lock was
+left behind. A process that waits for itself has no other thread at work that could let go. Holders in another container or on
 another host are not in that list, or bear no number there: then only the waiting is seen.
 
 ## What to do
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 from ...analysis.case import Case
 from ...analysis.threads import possible_holders, views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
-from ...model.evidence.blocked import Blocked
+from ...model.evidence.blocked import Blocked, HeldLock
 from ...model.process import Process, ProcessRef, Role
 from ...model.ranks import RankSet
 from ...model.words import span
@@ -50,11 +51,13 @@ def check(case: Case) -> Iterator[Finding]:
             how = f": it is {halted}" if halted else ""
             keeper = Process(ProcessRef(member.ref.host, outside[0]), Role.OTHER, comm=lock.holder_name)
             yield Finding(
-                rule=RULE.id, cls="process-stopped" if halted else RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
+                rule=RULE.id, cls=_class(lock, bool(halted)), kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
                 title=f"{who(member.process)} waits for the {lock.kind} lock on {lock.path}, held by {holder} outside the job"
                       f"{how}",
                 ranks=RankSet() if halted else ranks_of(standing), processes=(*([keeper] if halted else []), member.process),
                 because=(Reason(f"/proc/locks names {holder} as the holder{how}", "locks", member.ref),
+                         *([Reason("whoever took the lock has ended: its holder inherited the open file", "locks", member.ref)]
+                           if lock.inherited else []),
                          Reason(f"it has waited for {span(standing.still_s)}", "kernel", member.ref)),
                 next=(Step(f"ps -fp {outside[0]}", member.ref),
                       *([Step(f"kill -CONT {outside[0]}", member.ref)] if halted == "stopped" else [])),
@@ -62,6 +65,11 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _out_of_sight(case)
     yield from _own(case)
     yield from _closed(case)
+
+
+def _class(lock: HeldLock, halted: bool) -> str:
+    """A holder that may not run is to blame for that; a lock that outlived whoever took it was left behind."""
+    return "process-stopped" if halted else "file-lock-stale" if lock.inherited else RULE.cls
 
 
 def _out_of_sight(case: Case) -> Iterator[Finding]:

@@ -8,12 +8,13 @@ thread that needs it. Nothing inside the process can undo it.
 ## How it is recognised
 For a native mutex its owner is read from memory, and the owners form a cycle. For Python's locks, which have no owner: two
 threads wait for two different locks and no thread is left that could hold them; or one thread waits and every other thread is
-idle or absent; or the function that waits stands in the same stack a second time. A thread that waits without a limit for a
-result, a queue or the end of another thread holds the lock which that one wants, where all others sleep. Of semaphores: two
-threads or more wait for one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
-A call into a library that is no lock of Python may wait for the library's own threads: where one of those uses the CPU it is at
-work, and otherwise a deadlock is only possible. Beside an open device threads spin for it whatever the call does, so that only
-those of a package that knows no device count as its own.
+idle or absent; or the function that waits stands in the same stack a second time (also one that a timer's handler enters again
+and again, where others have waited for long). A thread that waits without a limit for a result, a queue or the end of another
+thread holds the lock which that one wants, where all others sleep. Of semaphores: two threads or more wait for one, and all
+threads of the process sleep without a time limit, so that nobody is left to release it. A call into a library that is no lock
+of Python may wait for the library's own threads: where one of those uses the CPU it is at work, and otherwise a deadlock is
+only possible. Beside an open device threads spin for it whatever the call does, so that only those of a package that knows no
+device count as its own.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -56,11 +57,13 @@ def check(case: Case) -> Iterator[Finding]:
     for member in case:
         if member.gone or member.role is Role.HELPER:
             continue
-        all_views = views(member)
+        all_views, root = views(member), case.graph.root(member.ref)
+        kept = root is not None and bool(root.waiters) and case.stuck(root.age_s)
         stuck = [
             view
             for view in all_views
-            if view.wants_lock and case.stuck(_still(view)) and not _gets_on(case, member, view)
+            if view.wants_lock
+            and ((kept and _reentered(view)) or (case.stuck(_still(view)) and not _gets_on(case, member, view)))
         ]
         how = _deadlock(member, all_views, stuck, forked(member, parent_of(case, member))) if stuck else None
         if how is None:
@@ -69,7 +72,6 @@ def check(case: Case) -> Iterator[Finding]:
         if how is None:
             continue
         text, certainty = how
-        root = case.graph.root(member.ref)
         if certainty is Certainty.POSSIBLE and not (root and root.waiters) and not nobody_acts(member):
             continue  # a server without work, for which nobody waits
         yield Finding(

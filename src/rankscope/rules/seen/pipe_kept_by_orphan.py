@@ -1,19 +1,22 @@
-"""A process reads the output of a command to its end; the command has ended, and what it left running keeps the pipe open.
+"""A process reads what a child writes to its end; the child has ended, and another process keeps the pipe open.
 
 ## What it means
 A pipe ends when nobody can write to it any more. A command that starts something in the background (a daemon, a server, `&` in
 a shell) hands its output on to it: the command ends, its child lives on with the writing end, and `communicate()`,
-`subprocess.run(capture_output=True)`, `check_output()` and `read()` wait for as long as that one runs.
+`subprocess.run(capture_output=True)`, `check_output()` and `read()` wait for as long as that one runs. So does whoever forks
+several children with a pipe each: a later child inherits the writing ends of all pipes that are open by then.
 
 ## How it is recognised
 A thread that the process waits for (or its event loop, with nothing else to wait for) has read from a pipe for longer than
 `--stuck-after`. Of the job nobody can write to it; the writing end is open in a process whose parent is no part of the job and
-which did not start the reader. Where a child of the reader has ended and was not collected that is likely, else possible.
-Standard input is left out: it may come from anywhere.
+which did not start the reader. Where a child of the reader has ended and was not collected that is likely, else possible. Or
+only another child of the reader can write to it, which has the writing ends of several pipes of the reader, and a child that
+has ended was not collected. Standard input is left out: it may come from anywhere.
 
 ## What to do
 End what still runs, if nobody needs it, or give it an output of its own: `cmd >/dev/null 2>&1 &`, `stdout=DEVNULL`,
-`start_new_session=True`; a file in place of the pipe, and `wait()` in place of `communicate()`.
+`start_new_session=True`; a file in place of the pipe, and `wait()` in place of `communicate()`. After `os.fork()` a child closes
+the ends that are not its own; `subprocess` does (`close_fds=True`).
 
 ## How to prevent it
 Daemons that close the descriptors they inherit; a time limit in `communicate()`, after which the program looks who is left.
@@ -32,11 +35,13 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.standing import Standing
 from ...analysis.threads import ThreadView, views, waits_for_thread
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.files import OpenFiles
 from ...model.evidence.outsiders import Outsider, Outsiders
 from ...model.evidence.sockets import Socket
 from ...model.process import Role
 from ...model.words import span
 from .. import make_rule
+from .._death import ended
 from .._outside import process_of
 from .._say import at, pointed_at, ranks_of, who
 
@@ -54,6 +59,10 @@ def check(case: Case) -> Iterator[Finding]:
             if keepers and not _told_elsewhere(case, standing, view):
                 yield _finding(case, standing, view, keepers)
                 break
+            heirs = tuple(_heirs(case, standing.member, view))
+            if heirs:
+                yield _inherited(case, standing, view, heirs)
+                break
 
 
 def _told_elsewhere(case: Case, standing: Standing, view: ThreadView) -> bool:
@@ -65,22 +74,63 @@ def _told_elsewhere(case: Case, standing: Standing, view: ThreadView) -> bool:
 
 def _finding(case: Case, standing: Standing, view: ThreadView, keepers: tuple[Outsider, ...]) -> Finding:
     member, first = standing.member, keepers[0]
-    ended = [one for one in case.children_of(member.ref) if one.dead]
+    dead = [one for one in case.children_of(member.ref) if one.dead]
     place = at(view.wait.user_frame or standing.user_frame)
     return Finding(
-        rule=RULE.id, cls=RULE.cls if ended else "rank-stuck-in-user-code", kind=Kind.CAUSE,
-        certainty=Certainty.LIKELY if ended else Certainty.POSSIBLE,
+        rule=RULE.id, cls=RULE.cls if dead else "rank-stuck-in-user-code", kind=Kind.CAUSE,
+        certainty=Certainty.LIKELY if dead else Certainty.POSSIBLE,
         title=f"{who(member.process)} reads a pipe to its end in {place}, and pid {first.pid} ({first.comm}), which a command "
               "left running, keeps it open",
         ranks=ranks_of(standing), processes=(member.process, *(process_of(standing, one) for one in keepers[:_SEVERAL])),
         because=(Reason(f"{view.name} has read for {span(view.task.still_s if view.task else None)}", "kernel", member.ref),
                  *(Reason(f"pid {one.pid} ({one.comm}) has the writing end; its parent is pid {one.parent}, no part of the job",
                           "files", member.ref) for one in keepers[:_SEVERAL]),
-                 *(Reason(f"{who(one.process)}, a child of the reader, has ended", "kernel", one.ref) for one in ended[:1])),
-        against=() if ended else ("a helper that was started so on purpose may have something to tell later",),
+                 *(Reason(f"{who(one.process)}, a child of the reader, has ended", "kernel", one.ref) for one in dead[:1])),
+        against=() if dead else ("a helper that was started so on purpose may have something to tell later",),
         next=(Step(f"ps -o pid,ppid,lstart,args -p {','.join(str(one.pid) for one in keepers[:_SEVERAL])}", member.ref),
               Step(f"rankscope stacks pid:{member.ref.pid} --source", member.ref)),
     )  # fmt: skip
+
+
+def _inherited(case: Case, standing: Standing, view: ThreadView, heirs: tuple[Member, ...]) -> Finding:
+    member, first = standing.member, heirs[0]
+    ended_ones = _ended(case, member)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+        title=f"{who(member.process)} reads a pipe to its end in {at(view.wait.user_frame or standing.user_frame)}; a child has "
+              f"ended, and {who(first.process)}, which inherited the writing end, keeps it open",
+        ranks=ranks_of(standing), processes=(*(one.process for one in (*ended_ones, *heirs)), member.process),
+        because=(Reason(f"{view.name} has read for {span(view.task.still_s if view.task else None)}", "kernel", member.ref),
+                 *(Reason(f"{who(one.process)} has the writing ends of several pipes that this one reads", "files", one.ref)
+                   for one in heirs[:_SEVERAL]),
+                 *(Reason(f"{who(one.process)} {ended(one)}", "kernel", one.ref) for one in ended_ones[:_SEVERAL])),
+        next=(Step(f"ls -l /proc/{first.ref.pid}/fd", first.ref),
+              Step(f"rankscope stacks pid:{member.ref.pid} --source", member.ref)),
+    )  # fmt: skip
+
+
+def _ended(case: Case, member: Member) -> list[Member]:
+    """The children of a process that have ended, and that it has not collected."""
+    return [one for one in case.children_of(member.ref) if one.dead and not one.gone]
+
+
+def _heirs(case: Case, member: Member, view: ThreadView) -> Iterator[Member]:
+    """The living children of a process that alone can write to what a thread of it reads, where each can write to several of its
+    pipes, so that it has inherited them."""
+    found = [one for _, one in targets(member, view.call.fds if view.call is not None else ())]
+    pipe = found[0] if len(found) == 1 else None
+    if not isinstance(pipe, str) or not _ended(case, member):
+        return
+    writers = [one for one in case.by_host[member.ref.host] if not one.dead and holds(one, pipe, "w")]
+    read = {one for one in _pipes(member, "r") if one not in _pipes(member, "w")}
+    if all(one.process.parent == member.ref.pid and len(read & _pipes(one, "w")) > 1 for one in writers):
+        yield from writers
+
+
+def _pipes(member: Member, end: str) -> set[str]:
+    """The pipes of which a process has the end open that reads (``r``) or writes (``w``)."""
+    files = member.latest(OpenFiles)
+    return {one.target for one in files.files if end in one.mode and one.target.startswith("pipe:")} if files else set()
 
 
 def _readers(case: Case, standing: Standing) -> Iterator[ThreadView]:

@@ -95,11 +95,11 @@ def check(case: Case) -> Iterator[Finding]:
             standing.user_frame is None and standing.kind is not WaitKind.LIBRARY
         ):
             continue
-        if advances(standing) or not (root.waiters or _sick_alone(case, standing)):
+        if advances(standing) or not (root.waiters or _sick_alone(case, standing)) or serves(case, root):
             continue
         peers = "; its parent waits for it" if _rests(case, root, standing) else "; its peers wait for it"
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) or takes_from_parent(case, root) else Kind.CAUSE,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if takes_from_parent(case, root) else Kind.CAUSE,
             certainty=certainty(case, root, standing, _best(case, root, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers if root.waiters else ''}",
             ranks=ranks_of(standing),

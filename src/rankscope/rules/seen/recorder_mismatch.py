@@ -7,13 +7,14 @@ size or type, its call meets another call of its peers: they hang, abort, or go 
 ## How it is recognised
 At the first number that did not end, the recorders of the members show different operations, element counts or types. The
 smaller party is named; where both are equally large, what the group usually does decides, else both sides are shown. The
-calls that follow tell whether one was left out, added or swapped. Ranks that were
+calls that follow tell whether one was left out, added or swapped. Where the two calls come from two threads, which both issue
+calls of the group on every rank, it is the threads that come in another order, and no rank is named. Ranks that were
 prepared (`rankscope.prepare`) also note which root they passed. Where nothing waits, calls that are over and were
 not the same are told as possible: their data is wrong.
 
 ## What to do
 Compare the two call sites that are shown. Look for a branch on rank-local data before them, for tensors whose size
-depends on the batch, for options that only some ranks got.
+depends on the batch, for options that only some ranks got. Give each thread that issues collectives a group of its own.
 
 ## How to prevent it
 Make the sequence of calls a function of shared data; `TORCH_DISTRIBUTED_DEBUG=DETAIL` in a test run turns it into an error.
@@ -43,6 +44,7 @@ from ._recorder import (
     waits,
 )
 
+_ASKED = 8  # ranks of each side
 _WORDS = {
     "collective_mismatch": "issued another call than its peers",
     "size_mismatch": "passed another size than its peers",
@@ -77,6 +79,8 @@ def _finished(case: Case, state: CollectiveState) -> Finding:
 
 def _recorded(case: Case, state: CollectiveState) -> Finding:
     """The recorder shows the difference (or, for an argument it does not hold, its trace)."""
+    if _by_threads(case, state):
+        return _in_turn_by_chance(case, state)
     who = ranks_phrase(state.culprits) if state.culprits else "some members"
     sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case)
     return Finding(
@@ -88,6 +92,39 @@ def _recorded(case: Case, state: CollectiveState) -> Finding:
     )  # fmt: skip
 
 
+def _in_turn_by_chance(case: Case, state: CollectiveState) -> Finding:
+    """Threads of each rank issue calls of one group: no rank is more at fault than another."""
+    lines = sorted({line for one in _of_both(case, state) if (line := _line(one))})
+    places = " and ".join(f"{file.rsplit('/', 1)[-1]}:{number}" for file, number in lines[:2])
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case),
+        title=f"two threads of each rank issue calls of one group, and come in another order at {call(state)}",
+        because=(Reason(f"calls of this group are issued at {places}, by two threads of every rank", "recorder"),
+                 *_usual(state), *_odd(state), *shared(case, state), *_waiting(case, state)),
+        against=case.comparison.weak,
+        next=(*look_next(case, state.culprits), "dist.new_group() for each thread that issues collectives"), collective=state,
+    )  # fmt: skip
+
+
+def _by_threads(case: Case, state: CollectiveState) -> bool:
+    """Whether the two calls come from two threads, each of which issues calls of this group on either side."""
+    began = {_beginning(one) for one in _of_both(case, state)}
+    return state.kind == "collective_mismatch" and len(began) > 1 and all(
+        began <= {_beginning(one) for one in _calls(case, rank) if one.group == state.group}
+        for rank in list(state.arrived)[:_ASKED]
+    )  # fmt: skip
+
+
+def _of_both(case: Case, state: CollectiveState) -> list[RecorderEntry]:
+    """The calls of this number, of some of those who arrived."""
+    return [one for rank in list(state.arrived)[:_ASKED] if (one := _entry(case, state, rank)) and one.frames]
+
+
+def _beginning(entry: RecorderEntry) -> tuple[str, str] | None:
+    """Where the thread began that issued a call: its outermost frame."""
+    return (entry.frames[-1].file, entry.frames[-1].function) if entry.frames else None
+
+
 def _class(case: Case, state: CollectiveState) -> str:
     """Another operation issued from another line is another path through the program: the others' call was missed.
 
@@ -96,8 +133,8 @@ def _class(case: Case, state: CollectiveState) -> str:
     """
     if state.kind != "collective_mismatch" or not state.culprits:
         return RULE.cls
-    usual = [one for rank in list(state.arrived - state.culprits)[:8] if (one := _entry(case, state, rank))]
-    odd = [one for rank in list(state.culprits)[:8] if (one := _entry(case, state, rank))]
+    usual = [one for rank in list(state.arrived - state.culprits)[:_ASKED] if (one := _entry(case, state, rank))]
+    odd = [one for rank in list(state.culprits)[:_ASKED] if (one := _entry(case, state, rank))]
     apart = {_line(one) for one in usual} - {None}, {_line(one) for one in odd} - {None}
     if not all(apart) or apart[0] & apart[1] or _instead(case, state, usual, odd):
         return RULE.cls
@@ -113,7 +150,7 @@ def _instead(case: Case, state: CollectiveState, usual: list[RecorderEntry], odd
         return False
     lines = {_line(one) for one in odd}
     return not any(
-        _line(one) in lines for rank in list(state.arrived - state.culprits)[:8] for one in _calls(case, rank)
+        _line(one) in lines for rank in list(state.arrived - state.culprits)[:_ASKED] for one in _calls(case, rank)
     )
 
 

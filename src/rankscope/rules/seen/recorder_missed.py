@@ -9,8 +9,9 @@ Every rank's recorder is compared, group by group and over all groups at once: o
 that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
 it would have had to issue is shown, with the last one it did issue. Where those who have not come make a group, the members
 of that group who went on without them are named; and where most ranks wait for messages, or in a monitored barrier (which no
-recorder holds), the few who went on without those. Nothing is said of who serves in an event loop and keeps the others in a
-broadcast: with the next request it comes, and hands that on.
+recorder holds), the few who went on without those. Nothing is said of who serves, in an event loop or by a thread that waits for
+callers, and keeps the others in a broadcast: with the next request it comes, and hands that on. Of one that waits for a queue
+or a socket meanwhile it is possible at most.
 
 ## What to do
 Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
@@ -22,13 +23,13 @@ No collective behind a rank-local condition: agree on the condition first. Let r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from ...analysis.case import Case
+from ...analysis.case import Case, Root
 from ...analysis.frame_tables import WaitKind
 from ...analysis.group_makers import members as members_of
 from ...analysis.load import STIRS, used_by_all
-from ...analysis.orders import serves
+from ...analysis.orders import may_await_orders, serves
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
@@ -45,8 +46,9 @@ def check(case: Case) -> Iterator[Finding]:
         culprits = absentees(case, state)
         if not culprits:
             continue  # they wait themselves, in something that recorders do not hold
-        if _serve(case, culprits):
+        if _all_roots(case, culprits, serves):
             continue  # with their next request they will come
+        may_come = _all_roots(case, culprits, may_await_orders)
         standings = [case.standings.get(process.ref) for rank in culprits for process in case.of_rank(rank)]
         if standings and all(standing is not None and advances(standing) for standing in standings):
             continue  # it is on its way: the rule about stragglers speaks
@@ -64,21 +66,23 @@ def check(case: Case) -> Iterator[Finding]:
             yield _left_behind(case, state, left, reasons, standings)
             continue
         sure = at_most_likely(certainty(case)) if busy else certainty(case)
+        less_sure = _less_sure(certainty(case))
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=_less_sure(certainty(case)) if few or _await_messages(standings) else sure,
+            certainty=Certainty.POSSIBLE if may_come else less_sure if few or _await_messages(standings) else sure,
             title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
             ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
-            against=(*_doubts(state, busy, few=few), *case.comparison.weak), next=look_next(case, culprits), collective=state,
+            against=(*_doubts(state, busy, few=few, may_come=may_come), *case.comparison.weak), next=look_next(case, culprits),
+            collective=state,
         )  # fmt: skip
 
 
-def _serve(case: Case, culprits: RankSet) -> bool:
-    """Whether all who did not come serve, and hand on what they are asked for."""
-    roots = {root.ref: root for root in case.graph.roots}
+def _all_roots(case: Case, culprits: RankSet, so: Callable[[Case, Root], bool]) -> bool:
+    """Whether this is so of all who did not come, each of whom waits for nobody."""
     refs = [process.ref for rank in culprits for process in case.of_rank(rank)]
-    return bool(refs) and all(ref in roots and serves(case, roots[ref]) for ref in refs)
+    roots = [case.graph.root(ref) for ref in refs]
+    return bool(roots) and all(root is not None and so(case, root) for root in roots)
 
 
 def _meet(standings: Sequence[Standing | None]) -> bool:
@@ -173,7 +177,9 @@ def _own_waits(case: Case, culprits: RankSet) -> Iterator[Reason]:
             yield Reason(f"rank {ranks[wait.waiter]} stands in a {wait.why}", "python-stack", wait.waiter)
 
 
-def _doubts(state: CollectiveState, busy: RankSet, *, few: bool) -> Iterator[str]:
+def _doubts(state: CollectiveState, busy: RankSet, *, few: bool, may_come: bool) -> Iterator[str]:
+    if may_come:
+        yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
     if few:
         yield f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there"
     if busy:

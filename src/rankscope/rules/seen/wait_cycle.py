@@ -2,9 +2,10 @@
 
 ## What it means
 Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
-large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither
-do a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read, or two
-programs that both write before they read.
+large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither do
+a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read, two
+programs that both write before they read, or one that has a lock and waits for the results, or the answer to a remote call, of
+others who need it.
 
 ## How it is recognised
 The wait-for graph has a closed circle from which no wait leads out, and each of its members has stood still for longer than
@@ -26,12 +27,13 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...analysis.answering import answering
 from ...analysis.awaited import unsure, writes
 from ...analysis.case import Case
 from ...analysis.ends import fifo
-from ...analysis.file_locks import wants_lock_of
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import circle_s
+from ...analysis.shared_locks import keepers
 from ...analysis.standing import Standing
 from ...analysis.threads import may_act_beside
 from ...analysis.under_way import under_way
@@ -67,6 +69,7 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
+                     *itertools.chain.from_iterable(_under_lock(case, ref) for ref in cycle),
                      Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             against=free[:_MOST_FREE],
             next=("rankscope stacks --source", *_cure(case, cls, cycle)),
@@ -83,6 +86,8 @@ def _cure(case: Case, cls: str, cycle: tuple[ProcessRef, ...]) -> Iterator[str]:
         yield "read in a thread of its own, or only after the other side has read all: pipes hold 64 KiB"
     elif cls == "lock-order-deadlock" and kinds <= _LOCKS:
         yield "take these locks in one order everywhere"
+    elif cls == "lock-order-deadlock":
+        yield "give the lock back (end the transaction) before you wait for those who need it"
     elif kinds == {WaitKind.P2P} and all(one.wait.op in ("send", "recv") for one in standings):
         yield "even ranks send first and odd ones receive first, or dist.batch_isend_irecv([...]) on all"
 
@@ -117,7 +122,7 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
     kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
-    if kinds & _LOCKS or _of_locks(case, cycle):
+    if kinds & _LOCKS or _of_locks(case, cycle) or any(_under_lock(case, ref) for ref in cycle):
         return "lock-order-deadlock"
     if kinds == {WaitKind.PIPE} and any(_writes(case, ref) for ref in cycle):
         return "queue-pipe-full"  # each writes until the other one reads
@@ -135,8 +140,26 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
 
 
 def _of_locks(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
-    """Whether each of them asks for a file lock of another one: who never waits in the kernel (SQLite) naps in between."""
-    return all(any(wants_lock_of(case, ref, other) for other in cycle if other != ref) for ref in cycle)
+    """Whether one of them asks for a file lock of another one, which waits for it by way of the others: who never waits in the
+    kernel (SQLite) naps in between. Or for a lock of multiprocessing, which that one has."""
+    pids = {(ref.host, ref.pid) for ref in cycle}
+    asking = [(ref, keepers(case.standings[ref])) for ref in cycle if ref in case.standings]
+    return any((ref.host, pid) in pids for ref, found in asking for pid in found if pid != ref.pid)
+
+
+def _under_lock(case: Case, ref: ProcessRef) -> tuple[Reason, ...]:
+    """Where a process answers remote calls, one of which makes a call itself while others wait for a lock: it has that lock, and
+    what it calls comes back for it."""
+    threads = answering(case.by_ref[ref]) if ref in case.by_ref else ()
+    asks = [one for one in threads if one.kind is WaitKind.SOCKET]
+    wants = [one for one in threads if one.kind is WaitKind.LOCK]
+    if not (asks and wants):
+        return ()
+    whose = name(case, ref)
+    return (
+        Reason(f"{whose} makes a remote call while it answers one, in {at(asks[0].user_frame)}", "python-stack", ref),
+        Reason(f"{whose} answers another one, and waits for a lock in {at(wants[0].user_frame)}", "python-stack", ref),
+    )
 
 
 def _fills(case: Case, standing: Standing) -> bool:

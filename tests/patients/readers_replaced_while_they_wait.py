@@ -1,0 +1,52 @@
+"""A child was terminated while it waited for an item, and took the lock for reading with it; those in its place wait for that
+lock, and their parent asks again and again for results."""
+
+import multiprocessing
+import queue
+import threading
+
+from _common import await_still, start
+
+TRUTH = {"class": "child-dead", "ranks": [], "state": "stuck"}
+LAUNCHERS = ("alone",)
+
+
+def check(links, results):
+    while True:
+        results.put(links.get())
+
+
+def report(crew, workers):
+    await_still([worker.pid for worker in workers])
+    crew.truth["pids"] = [worker.pid for worker in workers]
+    crew.ready()
+
+
+def launch(context, links, results):
+    worker = context.Process(target=check, args=(links, results), daemon=True)
+    worker.start()
+    return worker
+
+
+def train(rank, world, crew):
+    context = multiprocessing.get_context("fork")
+    links, results = context.Queue(), context.Queue()
+    first = launch(context, links, results)
+    await_still([first.pid])
+    first.terminate()
+    first.join()
+    workers = [launch(context, links, results) for _ in range(3)]
+    for number in range(11):
+        links.put(number)
+    threading.Thread(target=report, args=(crew, workers), daemon=True).start()
+    done = 0
+    while done < 11:
+        try:
+            results.get(timeout=0.7)
+            done += 1
+        except queue.Empty:
+            continue
+
+
+if __name__ == "__main__":
+    start(train, TRUTH, launchers=LAUNCHERS)
