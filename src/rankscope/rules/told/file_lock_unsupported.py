@@ -66,7 +66,7 @@ _SIGNS = (
     Sign(r"\b(?:flock|lockf|fcntl|F_SETLK|filelock|file lock|Lock\w*(?:Error|Exception)|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
          "locking is refused by the file system", unless=(_GOES_ON,)),
     Sign(r"\b(?:Function not implemented|No locks available)|\[Errno (?:3[78]|524)\]|Unknown error 524", "the call that failed can be a lock",
-         LIKELY, also=(r"lock",), unless=(_GOES_ON,)),
+         LIKELY, also=(r"lock",), unless=(_GOES_ON, r"\bSemLock\(")),
     Sign(r"locking protocol\b|HDF5_USE_FILE_LOCKING ?=? ?[\"']?FALSE[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w{0,20}[^\n]{0,60}(?:HDF5_USE_FILE_LOCKING|use-file-locking|nolock\b|local_lock|localflock|-o flock)", "locks do not work on that file system"),
     Sign(r"\bwithout (?:the )?(?:-o ?)?[`'\"]?flock\b|\bnoflock\b|\bwithout lockd\b|\bno lockd\b|\bmounted[^\n]{0,30}\bnolock\b|\b(?:does not|doesn't|cannot|no) support (?:\w+ ){0,2}(?:flock|(?:file )?locks?|locking)\b", "the file system is mounted without locks", prose=True),
     Sign(r"\b(?:fcntl\.)?(?:flock|lockf)\([^\n]*\n(?:[^\n]*\n){0,2}?\s*(?:\w+\.)*\w*Error: \[Errno (?!11\b|35\b|13\b|24\b|28\b)\d+\]", "the call that locks a file fails", unless=(_GOES_ON,)),

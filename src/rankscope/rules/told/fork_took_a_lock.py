@@ -34,6 +34,7 @@ from ...analysis.accounts import Account, Seen, accounts
 from ...analysis.case import Case, Member
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import at_rest, kind_of, wait_of
+from ...analysis.identity import name_of
 from ...analysis.origin import module_path
 from ...analysis.threads import forked, parent_of, possible_holders, views
 from ...model.diagnosis import Finding
@@ -135,7 +136,7 @@ def check(case: Case) -> Iterator[Finding]:
     said = (
         hit
         for hit in hits(case, _SIGNS, live_stacks=True)
-        if _may_be_forked(case, hit.account) and not _runs_its_threads(hit)
+        if _may_be_forked(case, hit.account) and not _runs_its_threads(hit) and not _has_executor(hit)
     )
     found = [
         *said,
@@ -186,6 +187,14 @@ def _runs_its_threads(hit: Hit) -> bool:
     return bool(inside) and all(began_in(seen.stack, _IN_THREADED) for seen in inside)
 
 
+def _has_executor(hit: Hit) -> bool:
+    """Whether a child waits for a result, and has threads of an executor of its own, which did not stay in a parent."""
+    waits = _RESULT in hit.sign.pattern
+    return waits and any(name_of(frame) == _WORKER for seen in hit.account.seen for frame in seen.stack)
+
+
+_RESULT = r"(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py"
+_WORKER = ("concurrent/futures/thread.py", "_worker")
 _IN_THREADED = regex(_THREADED)
 
 

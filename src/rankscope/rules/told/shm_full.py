@@ -30,7 +30,7 @@ _SIGNS = (
     Sign(r"No space left on device", "a library that keeps its files in shared memory found no space", anywhere=(r"\buse[ _]memory[ _]fs[ _]is[ _]on|\buse_memory_fs=True",)),
     # joblib tries a semaphore when it is imported, and loky and billiard make theirs as multiprocessing does.
     Sign(r"(?:No space left on device|\[Errno 28\])[^\n]{0,80}\bjoblib will operate in serial mode", "a library tried a semaphore, and those lie in /dev/shm"),
-    Sign(r"\b_?SemLock(?:\.__init__)?\((?:[^\n]*\n){1,4}?[^\n]*(?:\[Errno 28\]|No space left)|(?:_posixshmem|shm_open|ftruncate|shared_memory\.py)[^\n]*(?:\n[^\n]*){0,4}?(?:\[Errno 28\]|No space left|\[Errno 12\]|Cannot allocate)", "semaphores and segments of multiprocessing lie in /dev/shm, and there is no space"),
+    Sign(r"\b_?SemLock(?:\.__init__)?\((?:[^\n]*\n){1,4}?[^\n]*(?:\[Errno (?:28|38)\]|No space left)|(?:_posixshmem|shm_open|ftruncate|shared_memory\.py)[^\n]*(?:\n[^\n]*){0,4}?(?:\[Errno 28\]|No space left|\[Errno 12\]|Cannot allocate)", "semaphores and segments of multiprocessing lie in /dev/shm, and there is none, or no space"),
     Sign(r"(?:No space left|\[Errno 28\])[^\n]*'/(?:psm|wnsm|sem|mp|torch)[_.-]\w+'", "a segment of multiprocessing could not be made"),
     Sign(r"^(?:shm|tmpfs|none)\s.*\s(?:9[89]|100)% +/dev/shm\b|(?:9[89]|100)% +/dev/shm\b", "/dev/shm is full"),
     Sign(r"not enough (?:space|memory)[^\n]{0,60}(?:/dev/shm|shared[- ]memory|backing file)|Please check that /dev/shm|cannot allocate (?:\w+ )?shared memory|Failed to (?:allocate|create|map) (?:\w+ )*(?:shared memory|shm)\b|mm_posix\.c[^\n]*(?:No space|Not enough|fail)",
