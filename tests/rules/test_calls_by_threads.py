@@ -53,6 +53,17 @@ def test_no_rank_is_named_where_two_threads_of_each_issue_calls_of_a_group() -> 
     assert "train.py:24 and train.py:31" in found.because[0].text
 
 
+def test_what_runs_backward_is_no_thread_of_the_program() -> None:
+    """Its hooks issue calls of the group on every rank, as the main thread does: one that comes too early is its rank's fault."""
+    hook = (Frame("reduce", "/job/train.py", 12),)
+    usual = (("all_gather", MAIN), ("all_reduce", hook), ("all_reduce", hook), ("all_gather", MAIN))
+    found = cause(
+        usual, usual, (("all_gather", MAIN), ("all_reduce", hook), ("all_gather", MAIN), ("all_reduce", hook))
+    )
+    assert found is not None
+    assert (found.rule, list(found.ranks)) == ("recorder-mismatch", [2])
+
+
 def test_a_thread_that_issues_calls_on_one_rank_alone_is_the_fault_of_that_rank() -> None:
     found = cause(*[(REDUCES, REDUCES, REDUCES, REDUCES)] * 2, (REDUCES, REDUCES, GATHERS, REDUCES))
     assert found is not None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...memory import maps, semaphores
 from ...memory.source import ProcessMemory, Unreadable
-from ...model.evidence.blocked import Blocked
+from ...model.evidence.blocked import Blocked, BlockedCall
 from ...model.evidence.shared_locks import SharedLock, SharedLocks
 from ...model.evidence.threads import Threads
 from .. import procfs
@@ -51,17 +51,17 @@ def collect(target: Target) -> SharedLocks | None:
     calls = blocked.calls if isinstance(blocked, Blocked) else ()
     asleep = [call for call in calls if call.call == "futex" and call.shared and not call.timed and not call.owner]
     mine = _mapped(target.proc, target.process.ref.pid) if asleep else ()
-    found = []
-    for call in asleep:
-        owner = _dead_owner(target, call.address)
-        if owner:
-            found.append(SharedLock(call.tid, call.address, 0, all_told=True, owner=owner))
-            continue
-        file = next((one for one in mine if one.start <= call.address < one.end), None)
-        taken = _taken(target, file, call.address - file.start) if file is not None else None
-        if file is not None and taken is not None:
-            found.append(SharedLock(call.tid, call.address, file.inode, *taken))
-    return SharedLocks(tuple(found)) if found else None
+    found = tuple(lock for call in asleep if (lock := _lock(target, call, mine)) is not None)
+    return SharedLocks(found) if found else None
+
+
+def _lock(target: Target, call: BlockedCall, mine: tuple[maps.Mapping, ...]) -> SharedLock | None:
+    owner = _dead_owner(target, call.address)
+    if owner:
+        return SharedLock(call.tid, call.address, 0, all_told=True, owner=owner)
+    file = next((one for one in mine if one.start <= call.address < one.end), None)
+    taken = _taken(target, file, call.address - file.start) if file is not None else None
+    return SharedLock(call.tid, call.address, file.inode, *taken) if file is not None and taken is not None else None
 
 
 def _dead_owner(target: Target, address: int) -> int:
@@ -102,29 +102,22 @@ def _is_zero(target: Target, address: int) -> bool:
 
 
 def _sharers(target: Target, file: maps.Mapping, offset: int) -> tuple[list[_Sharer], bool]:
-    """The processes of the same user that map a semaphore, and whether those of its session could be seen: who shares a lock of
-    ``multiprocessing`` was started by one of the others."""
+    """The processes of the same user or session that map a semaphore, and whether all of the session could be seen: who shares a
+    lock of ``multiprocessing`` was started by one of the others, and may have become another user since."""
     found, all_seen = [], True
     user, session = os.stat(target.path).st_uid, procfs.stat(target.proc, target.process.ref.pid).session
     for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:
+        near = False
         try:
-            if os.stat(f"{target.proc}/{pid}").st_uid != user:
-                continue
-            mapped = _mapped(target.proc, pid)
+            near = procfs.stat(target.proc, pid).session == session
+            mapped = _mapped(target.proc, pid) if near or os.stat(f"{target.proc}/{pid}").st_uid == user else ()
         except PermissionError:
-            all_seen = all_seen and not _is_of(target, pid, session)
+            all_seen = all_seen and not near
             continue
         except OSError:
             continue  # gone meanwhile
         found += [_Sharer(pid, one.start + offset) for one in mapped if one.identity == file.identity]
     return found[:_MAX_SHARERS], all_seen and len(found) <= _MAX_SHARERS
-
-
-def _is_of(target: Target, pid: int, session: int) -> bool:
-    try:
-        return procfs.stat(target.proc, pid).session == session
-    except OSError:
-        return False  # gone meanwhile
 
 
 def _asked(proc: str, sharers: list[_Sharer], all_seen: bool) -> _Taken | None:

@@ -6,11 +6,11 @@ size or type, its call meets another call of its peers: they hang, abort, or go 
 
 ## How it is recognised
 At the first number that did not end, the recorders of the members show different operations, element counts or types. The
-smaller party is named; where both are equally large, what the group usually does decides, else both sides are shown. The
-calls that follow tell whether one was left out, added or swapped. Where the two calls come from two threads, which both issue
-calls of the group on every rank, it is the threads that come in another order, and no rank is named. Ranks that were
-prepared (`rankscope.prepare`) also note which root they passed. Where nothing waits, calls that are over and were
-not the same are told as possible: their data is wrong.
+smaller party is named; where both are equally large, what the group usually does decides, else both sides are shown. The calls
+that follow tell whether one was left out, added or swapped. Where the two calls come from two threads, one of them started by
+the program, and on every rank both are in a call of the group, the threads come in another order, and no rank is named. Ranks
+that were prepared (`rankscope.prepare`) also note which root they passed. Where nothing waits, calls that are over and were not
+the same are told as possible: their data is wrong.
 
 ## What to do
 Compare the two call sites that are shown. Look for a branch on rank-local data before them, for tensors whose size
@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...analysis.case import Case
+from ...analysis.identity import name_of
 from ...model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ...model.evidence.recorder import Recorder, RecorderEntry
 from ...model.ranks import RankSet, ranks_phrase
@@ -45,6 +46,7 @@ from ._recorder import (
 )
 
 _ASKED = 8  # ranks of each side
+_THREAD = ("threading.py", "_bootstrap")
 _WORDS = {
     "collective_mismatch": "issued another call than its peers",
     "size_mismatch": "passed another size than its peers",
@@ -107,10 +109,12 @@ def _in_turn_by_chance(case: Case, state: CollectiveState) -> Finding:
 
 
 def _by_threads(case: Case, state: CollectiveState) -> bool:
-    """Whether the two calls come from two threads, each of which issues calls of this group on either side."""
+    """Whether the two calls come from two threads, of which the program started one, and on every rank both are in a call of this
+    group by now. What runs backward has a thread as well, but its calls and those of the main one are not under way together."""
     began = {_beginning(one) for one in _of_both(case, state)}
-    return state.kind == "collective_mismatch" and len(began) > 1 and all(
-        began <= {_beginning(one) for one in _calls(case, rank) if one.group == state.group}
+    return state.kind == "collective_mismatch" and len(began) > 1 and _THREAD in began and all(
+        began <= {_beginning(one) for one in _calls(case, rank)
+                  if one.group == state.group and one.seq >= (state.seq or 0) and not one.done}
         for rank in list(state.arrived)[:_ASKED]
     )  # fmt: skip
 
@@ -122,7 +126,7 @@ def _of_both(case: Case, state: CollectiveState) -> list[RecorderEntry]:
 
 def _beginning(entry: RecorderEntry) -> tuple[str, str] | None:
     """Where the thread began that issued a call: its outermost frame."""
-    return (entry.frames[-1].file, entry.frames[-1].function) if entry.frames else None
+    return name_of(entry.frames[-1]) if entry.frames else None
 
 
 def _class(case: Case, state: CollectiveState) -> str:
