@@ -132,3 +132,19 @@ def test_workers_with_a_queue_each_wait_for_the_service_that_has_no_request(pare
     found = told(top, *(body(71 + at, one, parent=70, more=(every,)) for at, one in enumerate((TAKES, second))))
     assert found.state is state
     assert bool(found.cycles) == (state is State.STUCK)
+
+
+@pytest.mark.parametrize(("beside", "rules"), [
+    ((), {"rank-in-user-code"}),
+    ((One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep", still_s=0.3, turns=9),), set()),
+])  # fmt: skip
+def test_a_parent_that_waits_for_the_end_of_ranks_which_wait_for_its_word(
+    beside: tuple[One, ...], rules: set[str]
+) -> None:
+    """Unless a thread of it may still send something."""
+    reads = One((MAIN, STEP), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+    parent = body(
+        70, One((MAIN, JOIN), BlockedCall(0, "wait4"), wchan="do_wait"), *beside, role=Role.LAUNCHER, more=(ends("w"),)
+    )
+    both = [body(71 + rank, reads, rank=rank, role=Role.RANK, parent=70, more=(ends("r"),)) for rank in (0, 1)]
+    assert {rule for rule, _ in causes(told(parent, *both, launcher="environment", world=2))} == rules

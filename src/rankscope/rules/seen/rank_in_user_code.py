@@ -6,13 +6,14 @@ others entered the next collective and wait for it.
 
 ## How it is recognised
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
-its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
-slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
-for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
-has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one of no ranks that
-sleeps, or waits for an event, while only its parents wait for its end or result, as of a server or scheduler; one that sleeps
-while others queue for its file lock, as for a leader's; one that opens a FIFO; and one that waits for a queue, a socket or in its
-event loop while its peers all stand in one broadcast, as a server does that has no request.
+its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is slow,
+not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt, for
+that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that has
+just come to where it stands, however long the others have waited, is at most possibly stuck. So is one of no ranks that sleeps,
+or waits for an event, while only its parents wait for its end or result, as of a server or scheduler; one that sleeps while
+others queue for its file lock, as for a leader's; one that opens a FIFO; and one that waits for a queue, a socket or in its
+event loop while its peers all stand in one broadcast, as a server does that has no request. A launcher is named where it waits
+for the end of ranks that wait for what it should send, and has no other thread that could.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait (possible only where it is one thread in an event or a condition; nothing is said where it
@@ -43,7 +44,7 @@ from ...analysis.orders import may_await_orders, serves, takes_from_parent
 from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
-from ...analysis.threads import nobody_acts, nobody_else, rests_alone, views
+from ...analysis.threads import may_act_beside, nobody_acts, nobody_else, rests_alone, views
 from ...analysis.waits.fifo import opens_fifo, takes_orders
 from ...analysis.waits.store import asks_store
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -113,9 +114,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _works(case: Case, standing: Standing) -> bool:
-    """Whether the process does the job's work: a rank, another member, or the program itself where there are no ranks."""
-    role = standing.member.role
-    return role in (Role.RANK, Role.OTHER) or (role is Role.LAUNCHER and not case.ranks)
+    """Whether the process does the job's work: a rank, another member, the program itself where there are no ranks, or a parent
+    that waits for the end of ranks which wait for its word, and has no thread that could send it."""
+    role, minds = standing.member.role, standing.kind is WaitKind.CHILD and not may_act_beside(standing)
+    return role in (Role.RANK, Role.OTHER) or (role is Role.LAUNCHER and (not case.ranks or minds))
 
 
 def _sick_alone(case: Case, standing: Standing) -> bool:
