@@ -1,5 +1,4 @@
-"""Healthy: one child looks for work now and then, another one makes some once an hour; three take it from a queue, of which all
-children have both ends."""
+"""Healthy: a child looks now and then for work, another makes some once an hour; three wait for it at one queue."""
 
 import multiprocessing
 import threading

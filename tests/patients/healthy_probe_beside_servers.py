@@ -1,5 +1,4 @@
-"""Healthy: children wait for callers at one socket, and their sibling calls them once in a while; the parent waits for the end of
-any."""
+"""Healthy: children wait for callers at one socket, their sibling calls once in a while; the parent waits for the end of any."""
 
 import os
 import select

@@ -1,5 +1,4 @@
-"""Threads read what one child each writes; one child was killed, and one that was forked later has the writing ends of all, and
-works on."""
+"""Threads read from one child each, of which one was killed; another one inherited the writing ends of all, and works on."""
 
 import os
 import signal

@@ -1,5 +1,4 @@
-"""A child was terminated while it waited for an item, and took the lock for reading with it; those in its place wait for that
-lock, and their parent asks again and again for results."""
+"""A child that waited for an item was terminated, with the lock for reading; those in its place wait for that lock."""
 
 import multiprocessing
 import queue

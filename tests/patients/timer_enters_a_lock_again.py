@@ -1,5 +1,4 @@
-"""A timer's handler takes the lock that the code it interrupts has, and is itself interrupted by the next tick; a parent
-waits."""
+"""A timer's handler takes the lock that the code it interrupts has, and is interrupted by the next tick; a parent waits."""
 
 import multiprocessing
 import signal

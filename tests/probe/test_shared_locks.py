@@ -1,16 +1,15 @@
-"""Who has taken a lock of multiprocessing is read from the counts of those who share it, in a real family of processes."""
+"""Who has taken a lock of multiprocessing is read from the counts of those who share it, in real families of processes."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import mmap
+import json
 import multiprocessing
 import os
-import signal
-from collections.abc import Callable, Iterator
-from multiprocessing.process import BaseProcess
-from multiprocessing.synchronize import Event, Lock
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,34 +23,83 @@ from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.probe.collector import Target
 from rankscope.probe.collectors import shared_locks
 
-STARTS = ("fork", "spawn")
+# What the families have in common: the first argument is how children are started; their pids are said in one line.
+PROGRAM = """
+import ctypes, json, mmap, multiprocessing, os, signal, sys
 
-
-def keep(gate: Lock, taken: Event) -> None:
+def keep(gate, taken):
     gate.acquire()
     taken.set()
     signal.pause()
 
-
-def ask(gate: Lock) -> None:
+def ask(gate):
     gate.acquire()
 
-
-def give_back(gate: Lock, given: Event) -> None:
+def give_back(gate, given):
     gate.release()
     given.set()
     signal.pause()
 
+class Mutex:
+    def __init__(self):
+        self.memory, self.libc = mmap.mmap(-1, mmap.PAGESIZE), ctypes.CDLL(None)
+        shared = ctypes.create_string_buffer(64)
+        self.libc.pthread_mutexattr_init(shared)
+        self.libc.pthread_mutexattr_setpshared(shared, 1)
+        self.libc.pthread_mutex_init(self.place(), shared)
+    def place(self):
+        return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self.memory)))
+    def acquire(self):
+        self.libc.pthread_mutex_lock(self.place())
+
+def child(task, *args):
+    made = context.Process(target=task, args=args, daemon=True)
+    made.start()
+    return made
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    gate, word, pids = context.Lock(), context.Event(), {}
+"""
+KEPT = """
+    pids["keeper"] = child(keep, gate, word).pid
+    word.wait()
+    pids["asker"] = child(ask, gate).pid
+"""
+KILLED = """
+    keeper = child(keep, gate, word)
+    word.wait()
+    keeper.kill()
+    keeper.join()
+    pids["keeper"], pids["asker"] = keeper.pid, child(ask, gate).pid
+"""
+GIVEN = """
+    gate.acquire()
+    child(give_back, gate, word)
+    word.wait()
+    gate.acquire()
+    pids["asker"] = child(ask, gate).pid
+"""
+OWN = """
+    gate.acquire()
+    pids.update(keeper=os.getpid(), asker=child(ask, gate).pid, other=child(ask, gate).pid)
+"""
+FULL = """
+    pids["asker"] = child(ask, context.Semaphore(0)).pid
+"""
+
 
 @contextlib.contextmanager
-def running(start: str, task: Callable[..., None], *args: object) -> Iterator[BaseProcess]:
-    child = multiprocessing.get_context(start).Process(target=task, args=args)  # type: ignore[attr-defined]
-    child.start()
+def family(tmp_path: Path, body: str, start: str = "fork") -> Iterator[dict[str, int]]:
+    """A program that starts children, and their pids by what they do."""
+    program = tmp_path / "family.py"
+    program.write_text(f"{PROGRAM}{body}    print(json.dumps(pids), flush=True)\n    sys.stdin.read()\n")
+    parent = subprocess.Popen([sys.executable, str(program), start], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdout
     try:
-        yield child
+        yield json.loads(parent.stdout.readline())
     finally:
-        child.kill()
-        child.join()
+        parent.communicate(b"")
 
 
 def futex_of(pid: int) -> int:
@@ -75,97 +123,60 @@ def look(pid: int, shelf: dict[str, object] | None = None, timed: bool = False) 
     return list(found.locks) if found is not None else []
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_the_process_that_took_it_is_named(start: str) -> None:
-    context = multiprocessing.get_context(start)
-    gate, taken = context.Lock(), context.Event()  # type: ignore[attr-defined]
-    with running(start, keep, gate, taken) as keeper:
-        taken.wait()
-        with running(start, ask, gate) as asker:
-            (lock,) = look(asker.pid or 0)
-    assert (lock.tid, lock.holders, lock.sharers, lock.all_told) == (asker.pid, (keeper.pid,), 3, True)
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_the_process_that_took_it_is_named(start: str, tmp_path: Path) -> None:
+    with family(tmp_path, KEPT, start) as pids:
+        (lock,) = look(pids["asker"])
+    assert (lock.tid, lock.holders, lock.sharers, lock.all_told) == (pids["asker"], (pids["keeper"],), 3, True)
 
 
-def test_a_killed_process_leaves_it_to_nobody() -> None:
-    context = multiprocessing.get_context("fork")
-    gate, taken = context.Lock(), context.Event()
-    with running("fork", keep, gate, taken):
-        taken.wait()
-    with running("fork", ask, gate) as asker:
-        (lock,) = look(asker.pid or 0)
-    assert (lock.holders, lock.sharers, lock.all_told) == ((), 2, True)
+def test_a_killed_process_leaves_it_to_nobody(tmp_path: Path) -> None:
+    with family(tmp_path, KILLED) as pids:
+        (lock,) = look(pids["asker"])
+    assert (lock.holders, lock.sharers, lock.all_told, lock.owner) == ((), 2, True, 0)
 
 
-def test_who_gives_back_what_another_one_took_makes_it_unclear() -> None:
+def test_who_gives_back_what_another_one_took_makes_it_unclear(tmp_path: Path) -> None:
     """The one that gave it back counts less than nothing, and might take it again without counting more than that."""
-    context = multiprocessing.get_context("fork")
-    gate, given = context.Lock(), context.Event()
-    gate.acquire()
-    with running("fork", give_back, gate, given):
-        given.wait()
-        gate.acquire()
-        with running("fork", ask, gate) as asker:
-            (lock,) = look(asker.pid or 0)
+    with family(tmp_path, GIVEN) as pids:
+        (lock,) = look(pids["asker"])
     assert (lock.holders, lock.sharers, lock.all_told) == ((), 3, False)
 
 
-def test_room_for_several_is_no_lock() -> None:
-    context = multiprocessing.get_context("fork")
-    rooms = context.Semaphore(0)
-    with running("fork", ask, rooms) as asker:
-        assert look(asker.pid or 0) == []
+def test_room_for_several_is_no_lock(tmp_path: Path) -> None:
+    with family(tmp_path, FULL) as pids:
+        assert look(pids["asker"]) == []
 
 
-def test_neighbours_are_told_the_same_without_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = multiprocessing.get_context("fork").Lock()
-    gate.acquire()
+def test_neighbours_are_told_the_same_without_another_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf: dict[str, object] = {}
-    with running("fork", ask, gate) as first, running("fork", ask, gate) as second:
-        (one,) = look(first.pid or 0, shelf)
+    with family(tmp_path, OWN) as pids:
+        (one,) = look(pids["asker"], shelf)
         monkeypatch.setattr(shared_locks, "_sharers", lambda *_: pytest.fail("the host is looked through once"))
-        (other,) = look(second.pid or 0, shelf)
-    assert (one.inode, one.holders) == (other.inode, other.holders) == (one.inode, (os.getpid(),))
+        (other,) = look(pids["other"], shelf)
+    assert (one.inode, one.holders) == (other.inode, other.holders)
+    assert one.holders == (pids["keeper"],)
 
 
-def test_who_has_a_time_limit_is_not_asked_about() -> None:
-    gate = multiprocessing.get_context("fork").Lock()
-    gate.acquire()
-    with running("fork", ask, gate) as asker:
-        assert look(asker.pid or 0, timed=True) == []
+def test_who_has_a_time_limit_is_not_asked_about(tmp_path: Path) -> None:
+    with family(tmp_path, OWN) as pids:
+        assert look(pids["asker"], timed=True) == []
 
 
-def take_mutex(memory: mmap.mmap, taken: Event | None) -> None:
-    libc, at = ctypes.CDLL(None), ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
-    libc.pthread_mutex_lock(at)
-    if taken is not None:
-        taken.set()
-        signal.pause()
-
-
-@pytest.mark.parametrize("killed", [True, False])
-def test_a_mutex_names_its_owner_who_may_have_ended(killed: bool) -> None:
+@pytest.mark.parametrize(("body", "told"), [(KILLED, True), (KEPT, False)])
+def test_a_mutex_names_its_owner_who_may_have_ended(body: str, told: bool, tmp_path: Path) -> None:
     """Of one that lives, the record of system calls tells (blocked)."""
-    libc, memory = ctypes.CDLL(None), mmap.mmap(-1, mmap.PAGESIZE)
-    shared = ctypes.create_string_buffer(64)
-    libc.pthread_mutexattr_init(shared)
-    libc.pthread_mutexattr_setpshared(shared, 1)
-    libc.pthread_mutex_init(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory))), shared)
-    taken = multiprocessing.get_context("fork").Event()
-    with contextlib.ExitStack() as stack:
-        owner = stack.enter_context(running("fork", take_mutex, memory, taken))
-        taken.wait()
-        if killed:
-            stack.close()
-        with running("fork", take_mutex, memory, None) as asker:
-            found = look(asker.pid or 0)
-    assert [(one.owner, one.holders, one.all_told) for one in found] == ([(owner.pid, (), True)] if killed else [])
+    with family(tmp_path, f"    gate = Mutex()\n{body}") as pids:
+        found = look(pids["asker"])
+    assert [(one.owner, one.holders, one.all_told) for one in found] == ([(pids["keeper"], (), True)] if told else [])
 
 
 def test_a_handle_that_no_object_has_is_not_found() -> None:
     gate = multiprocessing.get_context("fork").Lock()
     mappings = tuple(maps.parse(maps.read("/proc", os.getpid())))
+    mine = tuple(one for one in mappings if one.start <= id(gate._semlock) < one.end)
     with ProcessMemory("/proc", os.getpid()) as memory:
-        found = semaphores.count(memory, lambda: mappings, gate._semlock.handle)
+        found = semaphores.count(memory, lambda: mine, gate._semlock.handle)
         assert found is not None
         assert (found.taken, found.most) == (0, 1)
         assert semaphores.count(memory, lambda: (), gate._semlock.handle, near=[found.address]) == found

@@ -33,8 +33,9 @@ class Memory(Protocol):
 class ProcessMemory:
     """Memory of a living process, read through /proc/PID/mem (proc(5)): one system call, no pause, no ptrace stop."""
 
-    def __init__(self, proc: str, pid: int) -> None:
+    def __init__(self, proc: str, pid: int, limit: int = BYTES_LIMIT) -> None:
         self.pid = pid
+        self._limit = limit
         self.reads = 0
         self.bytes = 0
         self._fd = os.open(f"{proc}/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
@@ -63,7 +64,7 @@ class ProcessMemory:
         if not 0 < address < ADDRESS_LIMIT or not 0 < size <= READ_LIMIT:
             raise Unreadable(f"{size} bytes at {address:#x}: not an address")
         self.reads += 1
-        if self.reads > READS_LIMIT or self.bytes > BYTES_LIMIT:
+        if self.reads > READS_LIMIT or self.bytes > self._limit:
             raise Unreadable("budget spent")
         try:
             data = os.pread(self._fd, size, address)

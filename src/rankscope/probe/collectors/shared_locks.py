@@ -137,7 +137,7 @@ def _counts(proc: str, sharers: list[_Sharer]) -> Iterator[tuple[int, semaphores
     near: dict[int, None] = {}
     for pid, address in sharers:
         try:
-            with ProcessMemory(proc, pid) as memory:
+            with ProcessMemory(proc, pid, 2 * semaphores.BYTES_LIMIT) as memory:
                 found = semaphores.count(memory, functools.partial(_map, proc, pid), address, near)
         except (OSError, Unreadable):
             continue
