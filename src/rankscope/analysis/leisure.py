@@ -11,7 +11,7 @@ from .frame_tables import WaitKind
 from .scene import Scene
 from .shared_locks import keepers
 from .standing import Standing
-from .takers import below_get
+from .takers import taking_at
 from .waits.child import awaits_end
 
 _SHORT = 0.5  # of the time for which others have waited
@@ -36,10 +36,9 @@ def serves_in_turn(scene: Scene, root: Standing, waiters: Iterable[ProcessRef]) 
 def takes_first(scene: Scene, root: Standing, waiters: Iterable[ProcessRef]) -> bool:
     """Whether a process waits for the next item of a queue, and only those wait for it that want the one after: it has the lock
     for reading meanwhile."""
-    if below_get(root) is None:
-        return False
-    found = _seen(scene, waiters)
-    return bool(found) and all(one.site == root.site for one in found)
+    here = taking_at(root)
+    found = _seen(scene, waiters) if here else []
+    return bool(found) and all(taking_at(one) == here for one in found)
 
 
 def no_work_for(
@@ -49,8 +48,8 @@ def no_work_for(
     has napped since: so it is where somebody looks now and then whether there is work."""
     if root.kind is not WaitKind.SLEEP or root.member.role is Role.RANK:
         return False
-    crew = [one for one in _seen(scene, waiters) if below_get(one) is not None]
-    if max(collections.Counter(one.site for one in crew).values(), default=0) < 2:
+    crew = [one for one in _seen(scene, waiters) if taking_at(one)]
+    if max(collections.Counter(taking_at(one) for one in crew).values(), default=0) < 2:
         return False
     since = min((one.still_s or 0.0) for one in crew)
     feeders = {ref for one in crew for ref in awaited(one.member.ref)}

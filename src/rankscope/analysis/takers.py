@@ -31,6 +31,14 @@ def takes_beside(scene: Scene, reader: Standing, other: Standing, pipe: str) -> 
     return awaits_lock or _served(scene, reader, other, pipe)
 
 
+def taking_at(standing: Standing) -> tuple[tuple[str, str, int], ...]:
+    """Where it takes from a queue: its frames above the ``get`` in which the job's own code, or a worker's loop, stands; empty
+    where it is in none."""
+    inner = below_get(standing)
+    above = standing.own_stack[: -len(inner) - 1] if inner is not None else ()
+    return tuple((frame.file, frame.function, frame.line) for frame in above)
+
+
 def below_get(standing: Standing) -> tuple[Frame, ...] | None:
     """The frames below the ``get`` of a queue in which the job's own code stands, None where it is in none."""
     frames = standing.own_stack[standing.wait.user + 1 :]

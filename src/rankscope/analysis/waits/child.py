@@ -46,8 +46,10 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 def awaits_end(standing: Standing) -> bool:
     """Whether it waits for the end of a child; so does a command that sleeps until a signal comes, as `timeout` and the first
-    processes of containers do: that of a child's end is what they run for."""
-    return standing.kind is WaitKind.CHILD or (standing.wait.op == SIGNAL and foreign(standing.member))
+    processes of containers do: that of a child's end is what they run for. So does a program at its own end, whose children
+    multiprocessing joins one by one."""
+    at_end = standing.kind is WaitKind.EXIT and named(standing) is not None
+    return standing.kind is WaitKind.CHILD or at_end or (standing.wait.op == SIGNAL and foreign(standing.member))
 
 
 def _meant(scene: Scene, standing: Standing, children: Sequence[Standing]) -> Sequence[Standing]:
