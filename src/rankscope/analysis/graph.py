@@ -9,7 +9,7 @@ from typing import Union
 from ..model.diagnosis import Wait
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .callers import awaits_callers, began_s
+from .callers import began_s
 from .case import Graph, Root
 from .components import components
 from .crowd import Crowd, Share
@@ -113,8 +113,8 @@ def _at_leisure(scene: Scene, root: Standing, waiters: _Waiters, after: Mapping[
         return _processes(after.get(ref, ()))
 
     return (
-        (not waiters.impatient and (awaits_callers(root) or beside_servers(scene, root)))
-        or serves_in_turn(scene, root, waiters.refs)
+        serves_in_turn(scene, root, waiters.refs)
+        or (not waiters.impatient and beside_servers(scene, root))
         or takes_first(scene, root, waiters.refs)
         or no_work_for(scene, root, waiters.refs, awaited)
     )

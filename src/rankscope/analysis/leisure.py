@@ -27,7 +27,7 @@ def beside_servers(scene: Scene, root: Standing) -> bool:
 
 
 def serves_in_turn(scene: Scene, root: Standing, waiters: Iterable[ProcessRef]) -> bool:
-    """Whether a server waits for a caller and has the lock that others want for their turn, and nobody else lacks anything."""
+    """Whether a server waits for a caller, and nobody lacks anything but the lock that it has, for a turn of his own."""
     return awaits_callers(root) and all(
         awaits_end(one) or root.member.ref.pid in keepers(one) for one in _seen(scene, waiters)
     )

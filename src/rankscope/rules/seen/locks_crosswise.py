@@ -9,12 +9,12 @@ thread that needs it. Nothing inside the process can undo it.
 For a native mutex its owner is read from memory, and the owners form a cycle. For Python's locks, which have no owner: two
 threads wait for two different locks and no thread is left that could hold them; or one thread waits and every other thread is
 idle or absent; or the function that waits stands in the same stack a second time (also one that a timer's handler enters again
-and again, where others have waited for long). A thread that waits without a limit for a result, a queue or the end of another
-thread holds the lock which that one wants, where all others sleep. Of semaphores: two threads or more wait for one, and all
-threads of the process sleep without a time limit, so that nobody is left to release it. A call into a library that is no lock
-of Python may wait for the library's own threads: where one of those uses the CPU it is at work, and otherwise a deadlock is
-only possible. Beside an open device threads spin for it whatever the call does, so that only those of a package that knows no
-device count as its own.
+and again, where others have waited for long), or waits below a frame that was given the number of a signal which the program
+handles. A thread that waits without a limit for a result, a queue or the end of another thread holds the lock which that one
+wants, where all others sleep. Of semaphores: two threads or more wait for one, and all threads of the process sleep without a
+time limit, so that nobody is left to release it. A call into a library that is no lock of Python may wait for the library's own
+threads: where one of those uses the CPU it is at work, and otherwise a deadlock is only possible. Beside an open device threads
+spin for it whatever the call does, so that only those of a package that knows no device count as its own.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -26,6 +26,7 @@ One global order of locks; no locks in `__del__` and signal handlers; `with` blo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Member
@@ -45,7 +46,8 @@ from ...analysis.threads import (
 )
 from ...analysis.turns import natives_at_work, of_call
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
-from ...model.evidence.threads import KernelThread
+from ...model.evidence.threads import KernelThread, Threads
+from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import RankSet
 from ...model.words import span
@@ -121,6 +123,13 @@ def _deadlock(
     if holders and all(map(waits_for_thread, holders)) and all(map(asleep_alone, others)):
         return (
             f"{stuck[0].name} waits for a lock that {holders[0].name} holds, which waits for another thread",
+            sure,
+        )
+    handling = next((view for view in stuck if _in_handler(member, view)), None)
+    if handling is not None and all(view.wait.kind in _RESTS for view in holders):
+        place = at(handling.wait.user_frame)
+        return (
+            f"{handling.name} waits in {place}, in a signal's handler, for a lock that what it interrupted may have",
             sure,
         )
     if holders:
@@ -201,6 +210,19 @@ def _owner_cycle(stuck: list[ThreadView]) -> list[ThreadView]:
                 break
             seen.append(path)
     return []
+
+
+# In these a thread rarely has a lock that others want.
+_RESTS = (WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.IDLE)
+_NUMBER = regex(r"sig|num", re.I)
+
+
+def _in_handler(member: Member, view: ThreadView) -> bool:
+    """Whether a frame of the main thread, which alone runs handlers of Python, was given the number of a signal that the process
+    handles."""
+    kernel = member.latest(Threads)
+    caught = set(kernel.caught or ()) if kernel is not None and view.python.tid == member.ref.pid else set()
+    return any(one.depth > 0 and one.number in caught and _NUMBER.search(one.name) for one in view.python.locals)
 
 
 def _reentered(view: ThreadView) -> bool:
