@@ -54,6 +54,7 @@ NAMED_STDLIB = (
     ("both_send_first", "forked"),
     ("healthy_odd_household", "forked"),
     ("task_locks_beside_heartbeat", "shell"),
+    ("shared_locks_crosswise", "alone"),
 )
 
 
