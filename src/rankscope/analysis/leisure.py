@@ -21,9 +21,7 @@ def beside_servers(scene: Scene, root: Standing) -> bool:
     """Whether a process that sleeps is a sibling of servers without callers: nobody lacks what works by the clock there."""
     if root.kind is not WaitKind.SLEEP or root.member.role is Role.RANK:
         return False
-    parent = (root.member.ref.host, root.member.process.parent)
-    family = (one for one in scene.standings.values() if (one.member.ref.host, one.member.process.parent) == parent)
-    return any(awaits_callers(one) for one in family)
+    return any(map(awaits_callers, scene.children_of(root.member.process.parent, root.member.ref.host)))
 
 
 def serves_in_turn(scene: Scene, root: Standing, waiters: Iterable[ProcessRef]) -> bool:

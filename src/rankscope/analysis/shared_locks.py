@@ -14,7 +14,8 @@ _ROOM = ("multiprocessing/queues.py", "put")
 
 def wanted(standing: Standing) -> SharedLock | None:
     """The lock that its deciding thread waits for, None where that is none."""
-    found, call = standing.member.latest(SharedLocks), call_of(standing)
+    found = standing.member.latest(SharedLocks)
+    call = call_of(standing) if found is not None else None
     if found is None or call is None or not standing.own_stack or name_of(standing.own_stack[-1]) == _ROOM:
         return None
     return next((lock for lock in found.locks if (lock.tid, lock.address) == (call.tid, call.address)), None)

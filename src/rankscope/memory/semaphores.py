@@ -86,7 +86,10 @@ def _pieces(memory: Memory, mappings: Sequence[Mapping]) -> Iterator[tuple[int, 
             try:
                 raw = memory.read_some(at, min(each.end - at, _PIECE))
             except Unreadable:
-                at += PAGE  # a guard that no line of the map shows (madvise(2), MADV_GUARD_INSTALL)
+                at, left = (
+                    at + PAGE,
+                    left - PAGE,
+                )  # a guard that no line of the map shows (madvise(2), MADV_GUARD_INSTALL)
                 continue
             yield at, raw
             at, left = at + len(raw), left - len(raw)

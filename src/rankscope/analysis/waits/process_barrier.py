@@ -16,18 +16,18 @@ from ..origin import is_user
 from ..scene import Scene
 from ..standing import Standing
 
-_BARRIER = (("threading.py", "wait"), ("multiprocessing/synchronize.py", "wait"))
+# multiprocessing's barrier is that of threading, over a condition that processes share.
+_BARRIER, _SHARED = ("threading.py", "wait"), ("multiprocessing/synchronize.py", "wait")
 
 
 def find(scene: Scene) -> Iterator[Wait | Share]:
-    families: dict[tuple[object, ...], list[Standing]] = defaultdict(list)
-    for standing in scene.standings.values():
-        work = _work(standing)
-        if work is not None and not standing.member.gone and standing.state not in ("Z", "X"):
-            families[standing.member.ref.host, standing.member.process.parent, work].append(standing)
-    for family in families.values():
-        come = [one for one in family if _at_barrier(one)]
-        late = Crowd(tuple(one.member.ref for one in family if one not in come)) if come else Crowd(())
+    families: dict[tuple[str, int], list[Standing]] = defaultdict(list)
+    for standing in filter(_at_barrier, scene.standings.values()):
+        families[standing.member.ref.host, standing.member.process.parent].append(standing)
+    for (host, parent), come in families.items():
+        work = {_work(one) for one in come} - {None}
+        others = (one for one in scene.children_of(parent, host) if not one.member.gone and one.state not in ("Z", "X"))
+        late = Crowd(tuple(one.member.ref for one in others if not _at_barrier(one) and _work(one) in work))
         for one in come if late.refs else ():
             yield from for_all(
                 one.member.ref, late, "a barrier of processes, to which that one has not come", one.still_s
@@ -36,16 +36,12 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
 
 def _work(standing: Standing) -> tuple[str, str] | None:
     """The function of the program in which a process began."""
-    return next(
-        (
-            (frame.file, frame.function)
-            for frame in standing.own_stack
-            if is_user(frame) and frame.function != "<module>"
-        ),
-        None,
-    )
+    began = (frame for frame in standing.own_stack if is_user(frame) and frame.function != "<module>")
+    return next(((frame.file, frame.function) for frame in began), None)
 
 
 def _at_barrier(standing: Standing) -> bool:
-    inner = set(map(name_of, standing.own_stack[standing.wait.user + 1 :]))
-    return inner.issuperset(_BARRIER)
+    stack = standing.own_stack
+    if standing.member.gone or not stack or name_of(stack[-1]) != _SHARED:
+        return False  # most of a large job: one frame of each is enough to see that
+    return _BARRIER in map(name_of, stack[standing.wait.user + 1 :])

@@ -46,7 +46,7 @@ _SEVERAL = 4  # as many are named
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for member in case:
+    for member in case if case.snapshot.live else ():
         pool = () if member.gone else _pool(member)
         waiting = [view for tasks in loops(member) for view in tasks if _needs_thread(view)] if pool else []
         age = min((view.task.still_s or 0.0 for view in pool if view.task is not None), default=0.0)

@@ -26,9 +26,9 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case, Member, Root
 from ...analysis.ends import holds
-from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import name_of
 from ...analysis.threads import ThreadView, views
+from ...analysis.waits.child import awaits_end
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.outsiders import Outsiders
@@ -112,7 +112,7 @@ def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
         if other is member or files is None or not any(f.target == pipe for f in files.files):
             continue
         standing = case.standings.get(other.ref)
-        waits = standing is not None and standing.kind is WaitKind.CHILD
+        waits = standing is not None and awaits_end(standing)
         if waits and (_reaches(case, other.ref, member.ref) or member.process.parent == other.ref.pid):
             return other
     return None
