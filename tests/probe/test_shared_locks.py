@@ -20,6 +20,7 @@ from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.shared_locks import SharedLock
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.probe import procfs
 from rankscope.probe.collector import Target
 from rankscope.probe.collectors import shared_locks
 
@@ -134,6 +135,27 @@ def test_a_killed_process_leaves_it_to_nobody(tmp_path: Path) -> None:
     with family(tmp_path, KILLED) as pids:
         (lock,) = look(pids["asker"])
     assert (lock.holders, lock.sharers, lock.all_told, lock.owner) == ((), 2, True, 0)
+
+
+@pytest.mark.parametrize(("who", "told"), [("keeper", False), ("parent", False), ("above", False), ("far above", True)])
+def test_only_a_relative_may_share_what_cannot_be_seen(
+    who: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who started a family may have what it has, but not whose child started it and has nothing: the first process of a session
+    is often hidden."""
+    with family(tmp_path, KEPT) as pids:
+        parent = procfs.stat("/proc", pids["keeper"]).parent
+        hidden = {**pids, "parent": parent, "above": os.getpid(), "far above": os.getppid()}[who]
+        mapped = shared_locks._mapped
+
+        def refuse(proc: str, pid: int) -> tuple[maps.Mapping, ...]:
+            if pid == hidden:
+                raise PermissionError(pid)
+            return mapped(proc, pid)
+
+        monkeypatch.setattr(shared_locks, "_mapped", refuse)
+        (lock,) = look(pids["asker"])
+    assert (lock.holders, lock.all_told) == (() if who == "keeper" else (pids["keeper"],), told)
 
 
 def test_who_gives_back_what_another_one_took_makes_it_unclear(tmp_path: Path) -> None:

@@ -102,22 +102,37 @@ def _is_zero(target: Target, address: int) -> bool:
 
 
 def _sharers(target: Target, file: maps.Mapping, offset: int) -> tuple[list[_Sharer], bool]:
-    """The processes of the same user or session that map a semaphore, and whether all of the session could be seen: who shares a
-    lock of ``multiprocessing`` was started by one of the others, and may have become another user since."""
-    found, all_seen = [], True
+    """The processes of the same user or session that map a semaphore, and whether all that may were seen."""
+    found: list[_Sharer] = []
+    hidden: list[int] = []
+    parents: dict[int, int] = {}
     user, session = os.stat(target.path).st_uid, procfs.stat(target.proc, target.process.ref.pid).session
     for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:
         near = False
         try:
-            near = procfs.stat(target.proc, pid).session == session
+            stat = procfs.stat(target.proc, pid)
+            parents[pid], near = stat.parent, stat.session == session
             mapped = _mapped(target.proc, pid) if near or os.stat(f"{target.proc}/{pid}").st_uid == user else ()
         except PermissionError:
-            all_seen = all_seen and not near
+            hidden += [pid] if near else []
             continue
         except OSError:
             continue  # gone meanwhile
         found += [_Sharer(pid, one.start + offset) for one in mapped if one.identity == file.identity]
-    return found[:_MAX_SHARERS], all_seen and len(found) <= _MAX_SHARERS
+    sharers = {one.pid for one in found}
+    all_seen = len(found) <= _MAX_SHARERS and not any(_of_family(pid, sharers, parents) for pid in hidden)
+    return found[:_MAX_SHARERS], all_seen
+
+
+def _of_family(pid: int, sharers: set[int], parents: dict[int, int]) -> bool:
+    """Whether a process of the session that we may not look into could share a lock of ``multiprocessing``, as another user by
+    now: who does was started by one of the others. It comes from one of them, has the parent of one, or is that parent; who
+    stands further above does not share what a process between them has not."""
+    starters = sharers | {parents.get(one, 0) for one in sharers}
+    line = [pid]
+    while parents.get(line[-1], 0) not in (0, *line):
+        line.append(parents[line[-1]])
+    return not starters.isdisjoint(line[:2]) or not sharers.isdisjoint(line)
 
 
 def _asked(proc: str, sharers: list[_Sharer], all_seen: bool) -> _Taken | None:
