@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from test_one_machine import LIB, MAIN, STEP, Body, One, body, told
 
+from rankscope.model.diagnosis import Kind
 from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.stacks import Frame
 
@@ -34,3 +35,13 @@ def test_those_who_came_wait_for_those_at_the_same_work(other: Body, waits: list
     assert (
         sorted((one.waiter.pid, one.target.pid) for one in found.waits if one.target and "barrier" in one.why) == waits
     )
+
+
+@pytest.mark.parametrize(("stuck", "said"), [(30.0, True), (300.0, False)])
+def test_whom_they_have_waited_for_long_is_behind(stuck: float, said: bool) -> None:
+    """What it does says whether that is slow or a loop without end: it is shown, and nobody is accused."""
+    counts, sums = (late(STEP, Frame(name, "/job/train.py", 60)) for name in ("count", "add_up"))
+    works = (counts[0], (counts[1][0], sums[1][1]))
+    found = told(PARENT, body(71, COMES, parent=70), body(72, COMES, parent=70), works, stuck=stuck)
+    notes = [one for one in found.findings if one.rule == "straggler"]
+    assert [(one.kind, one.processes[0].ref.pid) for one in notes] == ([(Kind.NOTE, 73)] if said else [])

@@ -36,7 +36,9 @@ def test_two_writers_of_two_databases_that_ask_crosswise_are_a_circle() -> None:
 
 def test_a_writer_that_waits_for_one_that_works_is_no_circle() -> None:
     works = One((MAIN, STEP), None, state="R", wchan="", still_s=0.0, turns=9)
-    assert causes(told(body(70, JOINS), body(71, works, parent=70), asks(72, 71, "/data/b.db"))) == set()
+    found = told(body(70, JOINS), body(71, works, parent=70), asks(72, 71, "/data/b.db"))
+    assert causes(found) == set()
+    assert not [one for one in found.findings if one.rule == "straggler"]  # nor is a leader behind those who stand by
 
 
 @pytest.mark.parametrize(("asked", "sure"), [(False, Certainty.POSSIBLE), (True, Certainty.CERTAIN)])

@@ -8,6 +8,7 @@ import pytest
 from test_live_rules import LIB, MAIN, REDUCES, WORKS, Body, job, ranks, said
 
 from rankscope.model.diagnosis import Certainty
+from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, Local, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.gap import Gap, Why
@@ -141,6 +142,29 @@ def lacking(*more: Body, expected: str = "0-2", gaps: tuple[Gap, ...] = ()) -> S
     )
     promised = dataclasses.replace(snapshot.job, expected=expected)
     return dataclasses.replace(snapshot, processes=hidden, job=promised, gaps=gaps)
+
+
+def connected(elsewhere: int = 0) -> Snapshot:
+    """Of a world of three, two ranks are here, connected to each other and one of them to somebody else."""
+
+    def ends(rank: int) -> Sockets:
+        met = Socket(10 + rank, "tcp", "127.0.0.1:9", "127.0.0.1:8", "established", peer_inode=11 - rank)
+        other = Socket(20, "tcp", "127.0.0.1:7", "127.0.0.1:6", "established", peer_inode=elsewhere)
+        return Sockets((met, other) if elsewhere and rank == 0 else (met,))
+
+    alone = job(*(Body(70 + rank, rank=rank, parent=60, more=(ends(rank),)) for rank in (0, 1)))
+    worlds = tuple(dataclasses.replace(one, world_size=3) for one in alone.processes)
+    unpromised = dataclasses.replace(alone.job, expected="", world_size=None)
+    return dataclasses.replace(alone, processes=worlds, job=unpromised)
+
+
+def test_where_a_job_stays_on_its_host_the_size_of_the_world_is_a_promise() -> None:
+    """A script that starts its ranks itself promises nothing to those who look."""
+    found = said(connected(), "rank-gone")
+    assert found is not None
+    assert list(found.ranks) == [2]
+    assert "connected to nobody outside of this host" in found.because[0].text
+    assert said(connected(elsewhere=99), "rank-gone") is None
 
 
 def mute(pid: int, parent: int = 60) -> Body:

@@ -28,6 +28,7 @@ from .frame_tables import WaitKind
 from .helping import helped
 from .identity import resolve
 from .in_sight import commands_alone, serves_idly, unclear
+from .one_host import ranks_here
 from .orders import may_await_orders
 from .own_age import circle_s
 from .progress import works
@@ -51,8 +52,8 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
         for member in members
         if member.role is Role.RANK and member.rank is not None and not member.dead
     }
-    missing = _expected(snapshot, members) - RankSet(by_rank)
     world_size = _world_size(snapshot, members)
+    missing = _expected(snapshot, members, world_size) - RankSet(by_rank)
     compared = account(
         members, world_size, missing, snapshot.live, _of_job(snapshot, RasReport), _of_job(snapshot, StoreKeys)
     )
@@ -124,12 +125,13 @@ def _completed(member: Member) -> Member:
     return dataclasses.replace(member, looks=tuple(looks))
 
 
-def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
+def _expected(snapshot: Snapshot, members: tuple[Member, ...], world_size: int | None) -> RankSet:
     """The ranks that should be on the hosts we looked at."""
     if snapshot.job.expected_ranks:
         return snapshot.job.expected_ranks
+    here = ranks_here(members, world_size) if snapshot.live else RankSet()
     # One that went between the looks, where nobody promised it, may simply have finished.
-    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not m.gone)
+    return here or RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not m.gone)
 
 
 def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:

@@ -22,12 +22,12 @@ _BARRIER, _SHARED = ("threading.py", "wait"), ("multiprocessing/synchronize.py",
 
 def find(scene: Scene) -> Iterator[Wait | Share]:
     families: dict[tuple[str, int], list[Standing]] = defaultdict(list)
-    for standing in filter(_at_barrier, scene.standings.values()):
+    for standing in filter(at_barrier, scene.standings.values()):
         families[standing.member.ref.host, standing.member.process.parent].append(standing)
     for (host, parent), come in families.items():
         work = {_work(one) for one in come} - {None}
         others = (one for one in scene.children_of(parent, host) if not one.member.gone and one.state not in ("Z", "X"))
-        late = Crowd(tuple(one.member.ref for one in others if not _at_barrier(one) and _work(one) in work))
+        late = Crowd(tuple(one.member.ref for one in others if not at_barrier(one) and _work(one) in work))
         for one in come if late.refs else ():
             yield from for_all(
                 one.member.ref, late, "a barrier of processes, to which that one has not come", one.still_s
@@ -40,7 +40,8 @@ def _work(standing: Standing) -> tuple[str, str] | None:
     return next(((frame.file, frame.function) for frame in began), None)
 
 
-def _at_barrier(standing: Standing) -> bool:
+def at_barrier(standing: Standing) -> bool:
+    """Whether a process stands at a barrier of multiprocessing."""
     stack = standing.own_stack
     if standing.member.gone or not stack or name_of(stack[-1]) != _SHARED:
         return False  # most of a large job: one frame of each is enough to see that

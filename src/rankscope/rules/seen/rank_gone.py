@@ -5,7 +5,8 @@ A process that should take part in collectives has ended: killed, crashed, or le
 closed connection and fail; with NCCL, or when nobody ends them, they wait until a limit expires.
 
 ## How it is recognised
-The launcher's numbers say which ranks should run here; one has no living process (none at all, or a zombie), or it
+The launcher's numbers say which ranks should run here, or the size of the world does where all connections of the ranks stay
+within this host; one has no living process (none at all, or a zombie), or it
 disappeared between the two looks, while other ranks stand in a collective or wait for its key in the store. Where they all
 still stand in the first meeting and nobody saw it die, it may as well never have been started: *rank-never-joined*. One that
 ended well, or just left, is a cause only where the others have waited for it for long: a rank may have done its part. Where a
@@ -233,10 +234,15 @@ def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
         yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)
     if not bodies:
         alive = RankSet(rank for rank, member in case.by_rank.items() if not member.dead)
-        whole = "the launcher started" if _starts_all(case) else "by its environment the job has"
-        yield Reason(
-            f"{whole} ranks {case.ranks}; only {ranks_phrase(alive)} {verb('are', len(alive))} alive", "processes"
-        )
+        only = f"only {ranks_phrase(alive)} {verb('are', len(alive))} alive"
+        yield Reason(f"{_promised(case)}; {only}", "processes")
+
+
+def _promised(case: Case) -> str:
+    if not case.snapshot.job.expected_ranks:
+        return f"the job has ranks {case.ranks}, and its ranks are connected to nobody outside of this host"
+    whole = "the launcher started" if _starts_all(case) else "by its environment the job has"
+    return f"{whole} ranks {case.ranks}"
 
 
 RULE = make_rule(__name__, __doc__, "dead-rank", 10, check)
