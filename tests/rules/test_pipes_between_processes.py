@@ -134,6 +134,15 @@ def test_workers_with_a_queue_each_wait_for_the_service_that_has_no_request(pare
     assert bool(found.cycles) == (state is State.STUCK)
 
 
+@pytest.mark.parametrize(("parent", "awaited"), [(IN_LOOP, False), (JOINS, True)])
+def test_a_command_reads_what_a_server_without_requests_may_write(parent: One, awaited: bool) -> None:
+    """A worker of its executor, forked later, has both ends as well and waits for a task."""
+    reads = One((MAIN, STEP), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+    command = body(71, reads, parent=70, more=(ends("r"),))
+    found = told(body(70, parent, more=(ends("w"),)), command, body(72, AWAITS_TURN, parent=70, more=(ends("w"),)))
+    assert any(wait.waiter.pid == 71 and wait.target and wait.target.pid == 72 for wait in found.waits) == awaited
+
+
 @pytest.mark.parametrize(("beside", "rules"), [
     ((), {"rank-in-user-code"}),
     ((One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep", still_s=0.3, turns=9),), set()),

@@ -19,10 +19,11 @@ _CONNECTION = "multiprocessing/connection.py"
 
 
 def takes_beside(scene: Scene, reader: Standing, other: Standing, pipe: str) -> bool:
-    """Whether a process that has the writing end of a pipe only waits for the next item, as the reader of the pipe does."""
+    """Whether a process that has the writing end of a pipe only waits for the next item, as the reader of the pipe does, or
+    beside a reader that a server without requests may write to."""
     inner = below_get(other)
     if inner is None or below_get(reader) is None:
-        return False
+        return inner is not None and _served(scene, reader, other, pipe)
     if pipe in _reads(other):
         return True
     if other.site != reader.site:
@@ -52,8 +53,8 @@ def _reads(standing: Standing) -> set[object]:
 
 
 def _served(scene: Scene, reader: Standing, other: Standing, pipe: str) -> bool:
-    """Whether both are workers of a server without requests, each with a queue of its own: a common parent can fill the pipe
-    and waits in its event loop."""
+    """Whether both are children of a server without requests, each with a pipe of its own: a common parent can fill this one and
+    waits in its event loop."""
     common = ancestors(scene, reader.member.ref) & ancestors(scene, other.member.ref)
     parents = (scene.standings[ref] for ref in common if holds(scene.members[ref], pipe, "w"))
     return any(one.kind is WaitKind.IDLE for one in parents)
