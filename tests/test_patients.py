@@ -55,6 +55,9 @@ NAMED_STDLIB = (
     ("healthy_odd_household", "forked"),
     ("task_locks_beside_heartbeat", "shell"),
     ("shared_locks_crosswise", "alone"),
+    ("shared_lock_taken_again_in_a_pool", "alone"),
+    ("barrier_of_a_pool_for_more", "alone"),
+    ("managers_ask_each_other_under_locks", "alone"),
 )
 
 

@@ -18,10 +18,10 @@ NAP = One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hr
 
 
 def waits(pid: int, *holders: int, inode: int = 5, all_told: bool = True, inner: Frame = ENTER, still_s: float = 99.0,
-          address: int = 8, more: tuple[One, ...] = ()) -> Body:  # fmt: skip
+          address: int = 8, more: tuple[One, ...] = (), forked: bool = False) -> Body:  # fmt: skip
     lock = SharedLocks((SharedLock(pid, 8, inode, holders, 3, all_told),))
     asks = One((MAIN, STEP, inner), BlockedCall(0, "futex", address=address, shared=True), still_s=still_s)
-    return body(pid, asks, *more, parent=70, more=(lock,))
+    return body(pid, asks, *more, parent=70, forked=forked, more=(lock,))
 
 
 def test_nobody_who_lives_has_it() -> None:
@@ -47,6 +47,12 @@ def test_somebody_may_give_it_back(asks: Body) -> None:
 
 def test_its_waiter_has_it_itself() -> None:
     assert (RULE, "lock-order-deadlock") in causes(told(PARENT, waits(71, 71)))
+
+
+def test_a_fork_makes_no_copy_of_it() -> None:
+    """The parent has threads, one of which may have had a lock of the parent's own when it forked."""
+    parent = body(70, One((MAIN, Frame("Pool.map", f"{LIB}/multiprocessing/pool.py", 367))), NAP)
+    assert causes(told(parent, waits(71, 71, forked=True))) == {(RULE, "lock-order-deadlock")}
 
 
 def test_each_has_what_the_other_one_wants() -> None:

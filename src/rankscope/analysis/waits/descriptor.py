@@ -13,6 +13,7 @@ from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
 from ...model.process import ProcessRef, Role
+from ..answering import ASKS, kept_from_answering
 from ..callers import call_of
 from ..ends import Ends, ancestors, eldest, ends, fifo, other_end, targets
 from ..frame_tables import WaitKind
@@ -38,7 +39,7 @@ _READS = ("read", "recv", "poll", "ppoll", "epoll", "select", "pselect")
 
 def find(scene: Scene) -> Iterator[Wait]:
     held = ends(scene)
-    for standing in scene.standings.values():
+    for standing in _standings(scene):
         ref = standing.member.ref
         if standing.kind in _SAID or standing.member.role is Role.HELPER or idle_worker(standing):
             continue
@@ -62,6 +63,13 @@ def find(scene: Scene) -> Iterator[Wait]:
                     and not _shared(scene, standing, other, target)
                 ):
                     yield Wait(ref, other, other_end(target), standing.still_s)
+
+
+def _standings(scene: Scene) -> Iterator[Standing]:
+    """How everybody stands, and how those threads of servers do that make a call of their own while they answer one."""
+    for standing in scene.standings.values():
+        yield standing
+        yield from (one for one in kept_from_answering(standing.member) if one.kind in ASKS)
 
 
 def _reads_back(scene: Scene, held: Ends, other: ProcessRef, standing: Standing) -> bool:

@@ -6,8 +6,9 @@ at that moment stays locked in the child for ever: a logging handler's, an alloc
 
 ## How it is recognised
 The process was forked from a running Python with several threads; it waits for a lock, and no thread of its own can hold it.
-Where the mutex names its owner, that owner is a thread of the parent. A loader worker may stand so before its first item: it
-seeds the generators of Python, NumPy and torch first, and each of them has a lock.
+Where the mutex names its owner, that owner is a thread of the parent. A lock of `multiprocessing` is no copy: processes share it.
+A loader worker may stand so before its first item: it seeds the generators of Python, NumPy and torch first, and each of them has
+a lock.
 
 ## What to do
 Start the workers with `spawn` or `forkserver` (`multiprocessing_context="spawn"` for a DataLoader), or before anything starts
@@ -30,6 +31,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import module_path_of
 from ...analysis.threads import ThreadView, forked, parent_of, possible_holders, views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.shared_locks import SharedLocks
 from ...model.evidence.threads import Threads
 from ...model.ranks import RankSet
 from ...model.words import counted, span
@@ -53,6 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
             still = view.task.still_s if view.task else None
             if not (view.wait.kind in _BLOCKED or _begins(view)) or not view.asleep or not case.stuck(still):
                 continue
+            if _shared(member, view):
+                continue
             owner = _owner_in_parent(view, parent)
             if not owner and (possible_holders(everybody) or _threads(parent) == 1):
                 continue
@@ -68,6 +72,13 @@ def check(case: Case) -> Iterator[Finding]:
                       Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref)),
             )  # fmt: skip
             break
+
+
+def _shared(member: Member, view: ThreadView) -> bool:
+    """Whether it waits for a lock of ``multiprocessing``, of which a fork makes no copy: any process may have that."""
+    found, call = member.latest(SharedLocks), view.call
+    known = {(lock.tid, lock.address) for lock in found.locks} if found is not None else set()
+    return call is not None and (call.tid, call.address) in known
 
 
 def _begins(view: ThreadView) -> bool:

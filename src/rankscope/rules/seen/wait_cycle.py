@@ -4,8 +4,8 @@
 Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
 large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither do
 a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read, two
-programs that both write before they read, or one that has a lock and waits for the results, or the answer to a remote call, of
-others who need it.
+programs that both write before they read, one that has a lock and waits for the results, or the answer to a remote call, of
+others who need it, or a rank that asks another one over a connection which waits for it in a collective meanwhile.
 
 ## How it is recognised
 The wait-for graph has a closed circle from which no wait leads out, and each of its members has stood still for longer than
@@ -27,7 +27,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...analysis.answering import answering
+from ...analysis.answering import ASKS, answering, kept_from_answering
 from ...analysis.awaited import unsure, writes
 from ...analysis.case import Case
 from ...analysis.ends import fifo
@@ -52,6 +52,10 @@ _NAMED = 4
 _MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
 _MOST_FREE = 4
 _TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
+_MEETS = {WaitKind.COLLECTIVE, WaitKind.BACKWARD}
+_ASIDE = (
+    "rank-stuck-in-user-code"  # of a rank that asks, beside the collectives, one which waits for it in a collective
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -60,13 +64,13 @@ def check(case: Case) -> Iterator[Finding]:
         cls = _class(case, cycle)
         if cls is None or (age is not None and not case.stuck(age)):
             continue
-        free = tuple(_free(case, cycle)) if cls == RULE.cls else ()
+        free = tuple(_free(case, cycle)) if cls in (RULE.cls, _ASIDE) else ()
         of_ranks = any(case.by_ref[ref].role is Role.RANK for ref in cycle if ref in case.by_ref)
         yield Finding(
             rule=RULE.id, cls=cls, kind=Kind.NOTE if free and not of_ranks else Kind.CAUSE,
             certainty=Certainty.POSSIBLE if free else _sure(case, cycle, age),
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
-            ranks=_ranks(case, cycle),
+            ranks=_aside(case, cycle) if cls == _ASIDE else _ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
                      *itertools.chain.from_iterable(_under_lock(case, ref) for ref in cycle),
@@ -88,6 +92,8 @@ def _cure(case: Case, cls: str, cycle: tuple[ProcessRef, ...]) -> Iterator[str]:
         yield "take these locks in one order everywhere"
     elif cls == "lock-order-deadlock":
         yield "give the lock back (end the transaction) before you wait for those who need it"
+    elif cls == _ASIDE:
+        yield "answer in a thread of its own, or ask before the others enter the collective; a time-out on the question"
     elif kinds == {WaitKind.P2P} and all(one.wait.op in ("send", "recv") for one in standings):
         yield "even ranks send first and odd ones receive first, or dist.batch_isend_irecv([...]) on all"
 
@@ -119,6 +125,12 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
     return ranks if len(ranks) == 1 else RankSet()
 
 
+def _aside(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
+    """The ranks of a circle that are in no collective."""
+    members = (case.by_ref[ref] for ref in cycle if ref in case.standings and case.standings[ref].kind not in _MEETS)
+    return RankSet(one.rank for one in members if one.rank is not None)
+
+
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
     kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
@@ -134,7 +146,9 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
         return "queue-pipe-full"  # who reads from its parent is waited for; in a circle it writes
     if WaitKind.P2P in kinds and kinds <= {*_TALK, WaitKind.COLLECTIVE} and not case.comparison.cycles:
         return "p2p-order-deadlock"  # a message and a collective: recorders of gloo hold only one of them
-    if kinds & {WaitKind.COLLECTIVE, WaitKind.BACKWARD}:
+    if WaitKind.SOCKET in kinds and kinds <= {*_MEETS, WaitKind.SOCKET}:
+        return None if _silent(case, cycle) else _ASIDE
+    if kinds & _MEETS:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None
 
@@ -150,8 +164,9 @@ def _of_locks(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
 def _under_lock(case: Case, ref: ProcessRef) -> tuple[Reason, ...]:
     """Where a process answers remote calls, one of which makes a call itself while others wait for a lock: it has that lock, and
     what it calls comes back for it."""
-    threads = answering(case.by_ref[ref]) if ref in case.by_ref else ()
-    asks = [one for one in threads if one.kind is WaitKind.SOCKET]
+    member = case.by_ref.get(ref)
+    threads = answering(member) or kept_from_answering(member) if member is not None else ()
+    asks = [one for one in threads if one.kind in ASKS]
     wants = [one for one in threads if one.kind is WaitKind.LOCK]
     if not (asks and wants):
         return ()
@@ -212,7 +227,9 @@ def _all(case: Case, targets: list[ProcessRef]) -> str:
 
 def _step(case: Case, wait: Wait, whom: str) -> Reason:
     """Who waits for whom, and where: in the job's code, or else in which call of the system."""
-    standing, blocked = case.standings.get(wait.waiter), case.by_ref[wait.waiter].latest(Blocked)
+    member = case.by_ref[wait.waiter]
+    asks = next((one for one in kept_from_answering(member) if one.kind in ASKS), None)
+    standing, blocked = asks or case.standings.get(wait.waiter), member.latest(Blocked)
     call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
     place = f", in {at(standing.user_frame)}" if standing is not None and standing.user_frame is not None else call
     place = "" if place[place.find("(") + 1 : -1] in wait.why else place  # which tells it as well
