@@ -98,3 +98,12 @@ def test_launchers_of_all_hosts_that_do_not_meet() -> None:
 )
 def test_launchers_that_start_or_watch_are_not_accused(healthy: Snapshot) -> None:
     assert found(judge(healthy)) == []
+
+
+def test_launchers_that_were_given_names_of_their_own_do_not_meet() -> None:
+    together = job(("node1", "node2"), nnodes="2", options=("--rdzv-id=tune-1",))
+    first, second = together.processes
+    apart = dataclasses.replace(second, command=tuple(part.replace("tune-1", "tune-2") for part in second.command))
+    for processes, certainty in (((first, second), Certainty.POSSIBLE), ((first, apart), Certainty.LIKELY)):
+        (said,) = found(judge(dataclasses.replace(together, processes=processes)))
+        assert said == ("the launchers of all 2 hosts run, and do not meet", certainty)

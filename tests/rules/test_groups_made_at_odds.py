@@ -13,21 +13,21 @@ from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
 from rankscope.pipeline import judge
 
 C10D = "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
-Place = tuple[int, list[str], str]
+Place = tuple[int, list[str], str, str]
 
 
-def makes(line: int, members: str) -> Place:
-    """A rank that makes a group on this line."""
-    return line, ["new_group", "_new_process_group_helper"], members
+def makes(line: int, members: str, name: str = "") -> Place:
+    """A rank that makes a group on this line, which torch calls by that name."""
+    return line, ["new_group", "_new_process_group_helper"], members, name
 
 
 def told(*places: Place, still_s: float = 99.0, backend: str = "gloo") -> Diagnosis:
     """What is said of ranks by where they stand; those in an all_reduce recorded it, as the first of the group of ranks 2-3."""
     refs = tuple(ProcessRef("n1", 70 + rank, 1) for rank in range(len(places)))
     items = []
-    for ref, (line, functions, members) in zip(refs, places):
+    for ref, (line, functions, members, name) in zip(refs, places):
         stack = Stack((Frame("step", "/job/train.py", line), *(Frame(name, C10D, 9) for name in functions)))
-        known = (Local(2, "global_ranks_in_group", members),) if members else ()
+        known = (Local(2, "global_ranks_in_group", members), Local(2, "group name", name)) if members else ()
         ring = [RecorderEntry(1, "0", "default_pg", 1, "all_reduce", backend=backend, done=True, created_ns=10**9)]
         if functions == ["all_reduce"]:
             ring.append(
@@ -49,8 +49,8 @@ def causes(found: Diagnosis) -> list[Finding]:
     return [one for one in found.findings if one.kind is Kind.CAUSE]
 
 
-ON: Place = (11, ["all_reduce"], "")
-LATE: Place = (20, [], "")
+ON: Place = (11, ["all_reduce"], "", "")
+LATE: Place = (20, [], "", "")
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,19 @@ def test_two_ranks_that_make_groups_with_each_other_in_two_places(places: tuple[
     assert not any("nccl" in str(step).lower() for step in cause.next)
 
 
+def test_one_that_was_not_in_the_making_of_an_earlier_group() -> None:
+    """All stand on one line with the same members; the names that torch gives count the groups that a rank has made."""
+    world = "[0, 1, 2, 3]"
+    (cause,) = causes(told(*(makes(6, world, "2"),) * 3, makes(6, world, "1")))
+    assert (cause.rule, cause.cls, list(cause.ranks)) == ("groups-made-at-odds", "collective-missed-by-rank", [3])
+
+
 @pytest.mark.parametrize(
     ("places", "still_s"),
     [
         pytest.param((makes(6, "[0, 1]"), makes(6, "[0, 1]"), ON, ON), 99.0, id="one place"),
+        pytest.param((makes(6, "[0, 1]", "2"), makes(6, "[0, 1]", "2"), ON, ON), 99.0, id="one name"),
+        pytest.param((makes(6, "[0, 1]", "2"), makes(6, "[0, 1]"), ON, ON), 99.0, id="one name was not read"),
         pytest.param(
             (LATE, makes(6, "[0, 1]"), makes(6, "[1, 2]"), LATE), 99.0, id="one waits for the group before it"
         ),

@@ -1,8 +1,13 @@
-"""Ranks that make a group: where in the program, and with whom, as the frames of torch have it."""
+"""Ranks that make a group: where in the program, with whom, and under which name, as the frames of torch have it.
+
+Torch calls a group by how many this process has made before (``_process_group_name`` of distributed_c10d.py), and its members
+find each other in the store by that name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from ..model.ranks import RankSet, number_of
 from .case import Case
@@ -10,7 +15,14 @@ from .frame_tables import WaitKind
 from .identity import name_of
 from .standing import Standing
 
-Making = tuple[Standing, RankSet]  # how the rank stands, and the members of its group
+
+class Making(NamedTuple):
+    """How a rank stands, the members of its group, and the name that torch gave to it; empty where it is not known."""
+
+    standing: Standing
+    members: RankSet
+    name: str = ""
+
 
 _FILE = "torch/distributed/distributed_c10d.py"
 _FIRST = {(_FILE, "init_process_group")}  # the meeting of the whole job, which has no members to choose
@@ -27,7 +39,12 @@ def members(standing: Standing | None) -> RankSet:
 def makers(case: Case) -> Mapping[int, Making]:
     """The ranks that stand in the making of a group, with its members."""
     found = ((rank, case.standings.get(member.ref)) for rank, member in case.by_rank.items())
-    return {rank: (one, members(one)) for rank, one in found if one is not None and makes_group(one)}
+    return {rank: Making(one, members(one), _name(one)) for rank, one in found if one is not None and makes_group(one)}
+
+
+def _name(standing: Standing) -> str:
+    known = standing.thread.locals if standing.thread is not None else ()
+    return next((one.value for one in known if one.name == "group name"), "")
 
 
 def makes_group(standing: Standing) -> bool:
@@ -39,10 +56,19 @@ def makes_group(standing: Standing) -> bool:
 
 
 def apart(found: Mapping[int, Making]) -> Iterator[tuple[int, int]]:
-    """Pairs of ranks each of which makes a group with the other, at another place of the program or with other members."""
-    for first, (one, with_first) in found.items():
-        for second in with_first:
-            if second > first and second in found:
-                other, with_second = found[second]
-                if first in with_second and (one.site, with_first) != (other.site, with_second):
-                    yield first, second
+    """Pairs of ranks each of which makes a group with the other, at another place of the program, with other members, or under
+    another name."""
+    for first, one in found.items():
+        for second in one.members:
+            other = found.get(second) if second > first else None
+            if other is not None and first in other.members and (place(one) != place(other) or _at_odds(one, other)):
+                yield first, second
+
+
+def place(making: Making) -> tuple[object, RankSet]:
+    """Where in the program a group is made, and of whom."""
+    return making.standing.site, making.members
+
+
+def _at_odds(one: Making, other: Making) -> bool:
+    return bool(one.name and other.name) and one.name != other.name

@@ -7,7 +7,7 @@ worker's frame ``_worker_loop`` holds its id, and what lies below that frame it 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..model.evidence.environ_now import EnvironNow
@@ -114,7 +114,7 @@ def resolve(
     saved: bool = False,
 ) -> tuple[Process, ...]:
     """The processes with the roles and ranks that their stacks or their environment tell; keyed by ``process.ref``."""
-    told = [_by_stack(process, stacks.get(process.ref)) for process in processes]
+    told = _without_heirs(processes, [_by_stack(process, stacks.get(process.ref)) for process in processes])
     if environs and not any(process.role is Role.RANK for process in told):
         told = list(_by_environ(told, environs))
     if not any(process.role is Role.RANK for process in told):
@@ -151,6 +151,17 @@ def _by_stack(process: Process, stacks: PythonStacks | None) -> Process:
         if index is not None:
             return dataclasses.replace(process, role=Role.RANK, rank=index, local_rank=index)
     return process
+
+
+def _without_heirs(processes: Sequence[Process], told: Sequence[Process]) -> list[Process]:
+    """A child that a rank forked has the frames of that rank below its own, and is no rank by them."""
+    ranks = {(one.ref.host, one.ref.pid): one.rank for one in told if one.role is Role.RANK}
+    return [
+        process
+        if one is not process and one.role is Role.RANK and ranks.get((one.ref.host, one.parent)) == one.rank
+        else one
+        for process, one in zip(processes, told)
+    ]
 
 
 def _by_environ(processes: list[Process], environs: Mapping[ProcessRef, EnvironNow]) -> Iterator[Process]:

@@ -20,8 +20,8 @@ _TELLING = (
 )
 
 
-# Paths of lock files and addresses of meeting points are no secrets and decide who is to blame: (file, function) → the local that
-# holds it, the attribute of it where the local is an object, and what it is told as, with its type.
+# Paths of lock files, addresses of meeting points and names of process groups are no secrets and decide who is to blame: (file,
+# function) → the local that holds it, the attribute of it where the local is an object, and what it is told as, with its type.
 _TOLD = {
     ("/torch/utils/file_baton.py", "wait"): ("self", "lock_file_path", "lock file", "path"),
     ("/filelock/_api.py", "acquire"): ("lock_filename", "", "lock file", "path"),
@@ -29,6 +29,7 @@ _TOLD = {
     ("/filelock/_core/_acquire.py", "_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),  # since 4.0
     ("/filelock/_async_lock/_acquire.py", "_async_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),
     ("/torch/distributed/distributed_c10d.py", "init_process_group"): ("init_method", "", "meeting point", "address"),
+    ("/torch/distributed/distributed_c10d.py", "_new_process_group_helper"): ("group_name", "", "group name", "name"),
 }
 
 

@@ -136,9 +136,9 @@ def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tu
     everywhere = what.desc == "default_pg" or (name in ("0", "default_pg") and not what.desc)
     if not what.declared:
         ranks = tuple(range(world)) if everywhere else tuple(sorted(what.loose))
-        # A group of nearly all in which nothing ever ended: those who are not in it may be missing.
+        # A group of most in which nothing ever ended: those who are not in it may be missing.
         rest = tuple(RankSet(range(world)) - RankSet(ranks))
-        maybe = rest if not what.completed and 2 * len(rest) < len(ranks) else ()
+        maybe = rest if not what.completed and len(rest) < len(ranks) else ()
         yield Group(name, what.desc, ranks, known=everywhere, maybe=maybe), what.loose
         return
     meant, strays = _claims(what)

@@ -19,12 +19,13 @@ from ..standing import Standing
 _API = "torch/distributed/rpc/api.py"
 _CALLS = {"rpc_sync"}
 _ENDS = {"_wait_all_workers", "_all_gather"}
+_MOST = 0.5  # of the time for which others have waited
 
 
 def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None]
     calls = [one for one in ranks if _inside(one, _CALLS)]
-    ends = [one for one in ranks if _inside(one, _ENDS)]
+    ends = [one for one in ranks if ends_calls(one)]
     if not (calls or ends) or any(answers(one.member) for one in ranks):
         return
     busy = Crowd(tuple(one.member.ref for one in ranks if answering(one.member))) if calls else Crowd(())
@@ -32,9 +33,21 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
     for one in calls:
         asked = busy if any(ref != one.member.ref for ref in busy.refs) else both
         yield from for_all(one.member.ref, asked, "the answer to its remote call", one.still_s)
-    absent = Crowd(tuple(one.member.ref for one in ranks if not _inside(one, _ENDS)))
+    since = min((one.still_s or 0.0 for one in ends), default=0.0)
+    absent = Crowd(tuple(one.member.ref for one in ranks if not ends_calls(one) and _has_stood(one, since)))
     for one in ends:
         yield from for_all(one.member.ref, absent, "the end of its remote calls", one.still_s)
+
+
+def ends_calls(standing: Standing) -> bool:
+    """Whether a rank is in the shutdown of torch's RPC, in which it answers until all others have come."""
+    return _inside(standing, _ENDS)
+
+
+def _has_stood(standing: Standing, since: float) -> bool:
+    """Whether it has been where it is for about as long as others wait for the end: one that came there later is at its work, and
+    a server waits for that in its shutdown from the start."""
+    return standing.still_s is None or standing.still_s >= _MOST * since
 
 
 def _inside(standing: Standing, functions: set[str]) -> bool:

@@ -8,7 +8,8 @@ groups find each other's keys in the store.
 
 ## How it is recognised
 Two ranks have stood in the making of a group for longer than `--stuck-after`. Each is a member of the other's, and they stand on
-different lines, or with different members.
+different lines, or with different members; or torch gave the group another name on each of them, so that one has made fewer
+groups before.
 
 ## What to do
 Let every rank make all groups and keep its own: `groups = [dist.new_group(members) for members in all_members]`; or
@@ -25,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...analysis.case import Case
-from ...analysis.group_makers import Making, apart, makers
+from ...analysis.group_makers import Making, apart, makers, place
 from ...analysis.own_age import youngest_s
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -40,22 +41,29 @@ _NAMED = 4
 
 def check(case: Case) -> Iterator[Finding]:
     found = makers(case) if case.snapshot.live else {}
-    places = {_where(found[rank]) for pair in apart(found) for rank in pair}
-    both = RankSet(rank for rank, making in found.items() if _where(making) in places)
-    ranks = [found[rank][0] for rank in both]
+    odds = {_where(found[rank]) for pair in apart(found) for rank in pair}
+    both = RankSet(rank for rank, making in found.items() if _where(making) in odds)
+    ranks = [found[rank].standing for rank in both]
     age = youngest_s(ranks)
     if not both or (age is not None and not case.stuck(age)):
         return
     since = Reason(f"they have waited there for {span(age)}", "kernel") if age is not None else None
+    together = len({place(found[rank]) for rank in both}) == 1
     yield Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE if age is None else Certainty.LIKELY,
-        title=f"{ranks_phrase(both)} make groups with each other in different places: the groups are made in another order, or "
-              "by some ranks only",
+        rule=RULE.id, cls="collective-missed-by-rank" if together else RULE.cls, kind=Kind.CAUSE,
+        certainty=Certainty.POSSIBLE if age is None else Certainty.LIKELY,
+        title=f"{ranks_phrase(both)} {_TOGETHER if together else _IN_PLACES}",
         ranks=_odd(found, both), processes=tuple(one.member.process for one in ranks),
-        because=(*(_place(rank, *found[rank]) for rank in _one_each(found, both)), *((since,) if since else ()),
+        because=(*(_place(rank, found[rank]) for rank in _one_each(found, both)), *((since,) if since else ()),
                  *_elsewhere(case, both)),
-        next=(*_source([found[rank][0] for rank in _one_each(found, both)]), _TABLE),
+        next=(*_source([found[rank].standing for rank in _one_each(found, both)]), _TABLE),
     )  # fmt: skip
+
+
+_TOGETHER = "make one group under different names: not all of them were in the making of each group before"
+_IN_PLACES = (
+    "make groups with each other in different places: the groups are made in another order, or by some ranks only"
+)
 
 
 def _odd(found: Mapping[int, Making], both: RankSet) -> RankSet:
@@ -73,11 +81,12 @@ def _one_each(found: Mapping[int, Making], both: RankSet) -> list[int]:
 
 
 def _where(making: Making) -> object:
-    return making[0].site, making[1]
+    return place(making), making.name
 
 
-def _place(rank: int, standing: Standing, members: RankSet) -> Reason:
-    text = f"rank {rank} makes a group of {ranks_phrase(members)} in {at(standing.user_frame)}"
+def _place(rank: int, making: Making) -> Reason:
+    standing, named = making.standing, f", which is number {making.name} of its own" if making.name.isdigit() else ""
+    text = f"rank {rank} makes a group of {ranks_phrase(making.members)} in {at(standing.user_frame)}{named}"
     return Reason(text, "python-stack", standing.member.ref)
 
 

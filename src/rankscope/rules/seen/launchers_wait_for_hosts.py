@@ -7,7 +7,8 @@ expires, every host that came stands there without a word in its log.
 ## How it is recognised
 Launchers stand in the rendezvous in every look, none of them has a rank, and they have run for longer than `--stuck-after`. The
 number of hosts comes from their own command line; hosts that were asked and have no launcher are named. A meeting point at
-`localhost` is one that no other host can reach.
+`localhost` is one that no other host can reach. Launchers that were given different names of a run (`--rdzv-id`) or different
+ports never find each other, though all of them run.
 
 ## What to do
 Start the launcher on the hosts that are missing, or find out why it ended there. Where all of them run, compare the meeting point
@@ -32,7 +33,7 @@ from .. import make_rule
 
 
 def check(case: Case) -> Iterator[Finding]:
-    waiting = [member for member in case.with_role(Role.LAUNCHER) if _meets(member)]
+    waiting = [member for member in case if member.role in (Role.LAUNCHER, Role.OTHER) and _meets(member)]
     wanted = max((_hosts_wanted(member.process.command) for member in waiting), default=0)
     if not case.snapshot.live or case.by_rank or wanted < 2:
         return
@@ -45,13 +46,14 @@ def check(case: Case) -> Iterator[Finding]:
 def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Finding:
     came = sorted({member.ref.host for member in waiting})
     absent = [gap for gap in case.snapshot.gaps if gap.what == "host" and gap.host and gap.host not in came]
-    short = len(came) < wanted
+    short = len(waiting) < wanted
     title = (
-        f"{len(came)} of {wanted} hosts wait at the meeting point of torchrun; "
+        f"{len(waiting)} of {wanted} hosts wait at the meeting point of torchrun; "
         + (f"{', '.join(gap.host or '' for gap in absent[:8])} did not come" if absent else "the others did not come")
         if short
         else f"the launchers of all {wanted} hosts run, and do not meet"
     )
+    apart = tuple(_apart(waiting))
     reasons = [
         Reason(
             f"{', '.join(came[:8])}: in next_rendezvous, without ranks, for {span(age_s)}",
@@ -60,17 +62,33 @@ def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Fi
         )
     ]
     reasons += [Reason(f"{gap.host}: {gap.detail}", "host") for gap in absent[:8]]
-    here = _own_address(waiting[0].process.command)
+    here = _own_address(waiting[0].process.command) if short else ""
     if here:
         reasons.append(Reason(f"they should meet at {here}: no other host can come there", "command", waiting[0].ref))
+    reasons += [Reason(text, "command", waiting[0].ref) for text in apart]
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-        certainty=Certainty.LIKELY if short and (absent or here) else Certainty.POSSIBLE, title=title,
+        certainty=Certainty.LIKELY if (short and (absent or here)) or apart else Certainty.POSSIBLE, title=title,
         processes=tuple(member.process for member in waiting), because=tuple(reasons),
         against=() if absent or here or not short else (f"the look reached {counted(len(came), 'host')} only",),
         next=tuple(f"ssh {gap.host} \"pgrep -af 'torchrun|torch.distributed.run'\"" for gap in absent[:2])
-        or ("nc -vz MASTER_ADDR MASTER_PORT   # on every host",),
+        or (_ONE_MEETING if apart else "nc -vz MASTER_ADDR MASTER_PORT   # on every host",),
     )  # fmt: skip
+
+
+_ONE_MEETING = (
+    "give every launcher the same --rdzv-id and --rdzv-endpoint: make them once, before the hosts are started"
+)
+
+
+def _apart(waiting: list[Member]) -> Iterator[str]:
+    """What the command lines say of the meeting that is not the same for all; one host may be called by many names."""
+    names = dict.fromkeys(_option(member.process.command, "--rdzv-id") for member in waiting)
+    ports = dict.fromkeys(_option(member.process.command, "--rdzv-endpoint").partition(":")[2] for member in waiting)
+    if len(names) > 1 and all(names):
+        yield f"each is given a name of its own for the run: --rdzv-id is {', '.join(list(names)[:4])}"
+    if len(ports) > 1 and all(ports):
+        yield f"they are given different ports to meet at: --rdzv-endpoint has {', '.join(list(ports)[:4])}"
 
 
 def _meets(member: Member) -> bool:
