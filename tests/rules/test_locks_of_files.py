@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from test_one_machine import MAIN, STEP, Body, One, body, causes, told
 
@@ -48,3 +50,23 @@ def test_a_leader_sleeps_with_its_lock_and_others_stand_by(asked: bool, sure: Ce
     found = told(body(70, JOINS), body(71, NAPS, parent=70), *waits)
     (cause,) = [one for one in found.findings if one.kind is Kind.CAUSE]
     assert (cause.processes[0].ref.pid, cause.certainty, bool(cause.against)) == (71, sure, not asked)
+
+
+WORKS = One((MAIN, STEP), None, state="R", wchan="", still_s=0.0, turns=9)
+
+
+@pytest.mark.parametrize(("heir", "found"), [(NAPS, True), (WORKS, False)], ids=["naps", "works"])
+def test_a_lock_that_a_helper_has_by_an_open_file_of_another_process(heir: One, found: bool) -> None:
+    """Whoever took it has closed the file; one that works may have been given the lock on purpose."""
+    process, looks = wants(72, 71, QUEUES, False)
+    left = tuple(
+        tuple(
+            dataclasses.replace(one, locks=tuple(dataclasses.replace(lock, inherited=True) for lock in one.locks))
+            if isinstance(one, Blocked)
+            else one
+            for one in look
+        )
+        for look in looks
+    )
+    said = causes(told(body(70, JOINS), body(71, heir, parent=70), (process, left)))
+    assert (("file-lock-held", "file-lock-stale") in said) is found

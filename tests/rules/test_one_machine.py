@@ -90,6 +90,7 @@ def causes(found: Diagnosis) -> set[tuple[str, str]]:
 
 
 LOCK = BlockedCall(0, "futex")
+LAUNCH = Frame("Popen._launch", f"{LIB}/multiprocessing/popen_fork.py", 66)
 LOCK_OF_PYTHON = BlockedCall(0, "futex", library="python3.11")
 ASKS = One((MAIN, STEP), BlockedCall(0, "recvfrom", (3,)), wchan="unix_stream_read_generic")
 LOOPS = One(state="R", wchan="", still_s=0.0, turns=9)
@@ -103,6 +104,14 @@ def test_a_plain_fork_copies_the_locks_of_a_parent_that_has_threads(threads: int
     )
     child = body(71, One((MAIN, STEP), LOCK_OF_PYTHON), parent=70, forked=True)
     assert {one for one, _ in causes(told(parent, child))} == {rule}
+
+
+@pytest.mark.parametrize(("owner", "cls"), [(69, "fork-with-threads"), (0, "rank-stuck-in-user-code")])
+def test_a_mutex_of_a_forked_child_names_a_thread_that_has_ended(owner: int, cls: str) -> None:
+    """Its parent has one thread left, and no other one that could have had the lock."""
+    parent = body(66, One((MAIN, JOIN), BlockedCall(0, "wait4"), wchan="do_wait"), role=Role.LAUNCHER)
+    child = body(71, One((MAIN, LAUNCH, STEP), dataclasses.replace(LOCK, owner=owner)), parent=66, forked=True)
+    assert {one for _, one in causes(told(parent, child))} == {cls}
 
 
 def test_a_program_that_was_started_anew_has_locks_of_its_own() -> None:

@@ -14,6 +14,7 @@ from .frame_tables import WaitKind
 from .identity import name_of
 from .origin import module_path
 from .standing import Standing, stand
+from .threads import views, waits_for_thread
 
 _ANSWER = ("torch/distributed/rpc/internal.py", "_run_function")
 _SERVE = (("multiprocessing/managers.py", "serve_client"), ("socketserver.py", "process_request_thread"))
@@ -38,6 +39,17 @@ def kept_from_answering(member: Member) -> tuple[Standing, ...]:
     threads = (stand(member, thread) for thread in (stacks.threads if stacks else ()) if _serves(thread.stack))
     busy = tuple(one for one in threads if one.wait.user >= 0)
     return busy if all(one.kind in (*ASKS, WaitKind.LOCK) and one.ran is False for one in busy) else ()
+
+
+def asking_instead(standing: Standing) -> tuple[Standing, ...]:
+    """Those threads of the job's code for one of which the deciding thread waits (a future, their end, a queue), where each of
+    them waits for another process, and none ran between the looks; empty otherwise."""
+    others = [view for view in views(standing.member) if view.python is not standing.thread]
+    mine = [view for view in views(standing.member) if view.python is standing.thread]
+    if not (mine and waits_for_thread(mine[0])):
+        return ()
+    busy = tuple(stand(standing.member, view.python) for view in others if view.wait.user >= 0)
+    return busy if all(one.kind in ASKS and one.ran is False for one in busy) else ()
 
 
 @of_stacks

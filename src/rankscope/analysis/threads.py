@@ -19,6 +19,8 @@ from .standing import Standing
 # Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
 _NATIVE_WAITS = ("torch/nn/", "torch/distributed/", "torch/autograd/")
 
+_FORKS = ("multiprocessing/popen_fork.py", "_launch")
+
 # The files of which the interpreter itself is made.
 _INTERPRETER = ("python", "libpython", "pypy", "libpypy")
 
@@ -66,7 +68,10 @@ class ThreadView:
             return bool(self.lock_word)
         if self.stack and module_path_of(self.stack[-1]).startswith(_NATIVE_WAITS):
             return False
-        return (self.wait.kind is WaitKind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
+        wants = (
+            self.wait.kind is WaitKind.LOCK or self._enters_queue or (self._is_about_to_fork and bool(self.lock_word))
+        )
+        return wants and (self.call is None or bool(self.lock_word))
 
     @property
     def of_python(self) -> bool | None:
@@ -84,6 +89,12 @@ class ThreadView:
         return bool(self.lock_word) and inner in (
             [("threading.py", name), ("threading.py", "wait")] for name in ("acquire", "__enter__")
         )
+
+    @property
+    def _is_about_to_fork(self) -> bool:
+        """Whether it stands in the fork of multiprocessing itself, which first takes the locks of those who asked for that
+        (``os.register_at_fork``): the method of a lock has no frame."""
+        return bool(self.stack) and name_of(self.stack[-1]) == _FORKS
 
     @property
     def _enters_queue(self) -> bool:
@@ -151,11 +162,11 @@ def nobody_else(standing: Standing) -> bool:
 
 def rests_alone(standing: Standing) -> bool:
     """Whether the only Python thread of a process waits for an event or condition, which a handler of a signal may bring."""
-    alone = len(views(standing.member)) == 1 and not _awaits_result(standing)
+    alone = len(views(standing.member)) == 1 and not awaits_future(standing)
     return alone and standing.kind in (WaitKind.CONDITION, WaitKind.CHILD)
 
 
-def _awaits_result(standing: Standing) -> bool:
+def awaits_future(standing: Standing) -> bool:
     """Whether it waits for a future, which somebody must complete."""
     return any(module_path_of(frame) == "concurrent/futures/_base.py" for frame in standing.own_stack)
 
@@ -218,11 +229,7 @@ def forked(member: Member, parent: Member | None = None) -> bool:
     if here is not None and here.forked and there is not None and len(there.threads) > 1:
         return True
     stacks = member.latest(PythonStacks)
-    return any(
-        name_of(frame) == ("multiprocessing/popen_fork.py", "_launch")
-        for thread in (stacks.threads if stacks else ())
-        for frame in thread.stack
-    )
+    return any(name_of(frame) == _FORKS for thread in (stacks.threads if stacks else ()) for frame in thread.stack[:-1])
 
 
 def parent_of(case: Case, member: Member) -> Member | None:

@@ -13,7 +13,7 @@ from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
 from ...model.process import ProcessRef, Role
-from ..answering import ASKS, kept_from_answering
+from ..answering import ASKS, asking_instead, kept_from_answering
 from ..callers import call_of
 from ..ends import Ends, ancestors, eldest, ends, fifo, other_end, targets
 from ..frame_tables import WaitKind
@@ -49,6 +49,8 @@ def find(scene: Scene) -> Iterator[Wait]:
                 others = [one for one in peers if not _listens_aside(scene.standings.get(one), target)]
             else:
                 others = held.pipes.get((ref.host, target, _wanted(standing)), [])
+                if standing.member.role is Role.LAUNCHER:
+                    others = eldest(scene, others)  # it awaits the end of these, by pipes that their children inherit
             servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
                 if _serves(scene, other) or _both_mind(scene, standing, other):
@@ -66,10 +68,12 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 
 def _standings(scene: Scene) -> Iterator[Standing]:
-    """How everybody stands, and how those threads of servers do that make a call of their own while they answer one."""
+    """How everybody stands, and how those threads of servers do that make a call of their own while they answer one, and those
+    for which the deciding thread waits."""
     for standing in scene.standings.values():
         yield standing
         yield from (one for one in kept_from_answering(standing.member) if one.kind in ASKS)
+        yield from asking_instead(standing)
 
 
 def _reads_back(scene: Scene, held: Ends, other: ProcessRef, standing: Standing) -> bool:

@@ -22,7 +22,13 @@ class BlockedCall:
     child: int = 0  # the pid that wait4 or waitid asks for, 0 for any
     library: str = ""  # the file whose code called the kernel, of a thread in a futex that bears the main one's name
     shared: bool = False  # the futex word may be waited for and woken from other processes
-    owner: int = 0  # tid that holds the pthread mutex behind the futex, 0 where there is none or it cannot be told
+    opens: str = (
+        ""  # the FIFO whose other side nobody has opened yet, as the program calls it, and whether to write to it
+    )
+    writes: bool = False
+    owner: int = (
+        0  # tid that holds the pthread mutex behind the futex, perhaps one that has ended; 0 where none is known
+    )
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class HeldLock:
     """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it, nobody where that cannot be seen here.
 
     ``asked`` says that nobody waits for it in the kernel: the process has the file open and pauses, as one that polls;
-    ``inherited`` that whoever took it has ended, and the holders have its open file from there.
+    ``inherited`` that whoever took it has ended, or closed the file, and the holders have its open file from there.
     """
 
     tid: int

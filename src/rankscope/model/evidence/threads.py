@@ -48,6 +48,7 @@ class Threads:
     exact_ages: bool = False  # each ``still_s`` was told by the clock of the CPU on which the thread last ran
     forked: bool = False  # made by fork alone: it has run no other program since
     caught: tuple[int, ...] | None = None  # signals for which it has a handler of any kind; None where unreadable
+    held_back: tuple[int, ...] = ()  # signals sent to it that its main thread blocks
     ignores_children: bool = False  # SIGCHLD is ignored: its children leave no status behind when they end (wait(2))
     reaped_faults: int = -1  # page faults of children that were waited for: more with each; -1 where not looked at
     below_cpu_s: float = -1.0  # CPU time of its descendants, dead or alive; -1 where not looked at

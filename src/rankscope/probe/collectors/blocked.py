@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import mmap
 import os
 import re
 import struct
@@ -20,12 +21,16 @@ from ..collector import Collector, Target, Touch
 from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL, QUEUES
 
 _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
+_MUTEX = struct.Struct("<iIiIi")
+_KINDS = 3  # normal, recursive, error checking, adaptive: of one process alone
+_MOST_USERS = 4096
+_MAX_PATH = 4096
 _MAX_FDS = 64
 _MAX_FILES = 1024
 _MAX_PROCESSES = 4096
 _MAX_CALLERS = 64
 _SET_AND_WAIT = (7, 38)  # F_SETLKW, F_OFD_SETLKW (linux/fcntl.h)
-_KINDS = {"flock": "FLOCK", "fcntl": "POSIX"}
+_LOCK_KINDS = {"flock": "FLOCK", "fcntl": "POSIX"}
 _FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
@@ -62,7 +67,15 @@ def _call(target: Target, task: KernelThread, callers: _Callers) -> BlockedCall 
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
         return BlockedCall(task.tid, name, child=pid if 0 < pid < 1 << 31 else 0)
+    if name == "openat" and task.wchan.startswith("wait_for_partner"):
+        return BlockedCall(task.tid, name, opens=_text(target, args[1]), writes=args[2] & os.O_ACCMODE == os.O_WRONLY)
     return BlockedCall(task.tid, name, timed=name in ("nanosleep", "clock_nanosleep"))
+
+
+def _text(target: Target, address: int) -> str:
+    """A path in the memory of a process, as far as its page reaches; empty where it does not end there."""
+    raw, end, _ = _memory(target, address, min(_MAX_PATH, -address % mmap.PAGESIZE or mmap.PAGESIZE)).partition(b"\0")
+    return raw.decode("utf-8", "replace") if end else ""
 
 
 def _timed(name: str, args: list[int]) -> bool:
@@ -87,19 +100,26 @@ def _selected(target: Target, args: list[int]) -> tuple[int, ...]:
 
 
 def _mutex_owner(target: Target, address: int, shared: bool) -> int:
-    """The owner of a contended glibc mutex: ``{int lock; unsigned count; int owner; …}``, lock 2 when somebody waits
-    (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread of this
-    process must bear it. A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent;
-    of a mutex that processes share, any thread."""
-    raw = _memory(target, address, 12)
-    if len(raw) < 12:
+    """The owner of a contended glibc mutex: ``{int lock; unsigned count; int owner; unsigned nusers; int kind; …}``, lock 2 when
+    somebody waits (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread of
+    this process must bear it. A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent,
+    also one that has ended since; of a mutex that processes share, any thread."""
+    raw = _memory(target, address, _MUTEX.size)
+    if len(raw) < _MUTEX.size:
         return 0
-    lock, _, owner = struct.unpack("<iIi", raw)
+    words: tuple[int, ...] = _MUTEX.unpack(raw)
+    lock, _, owner, users, kind = words
     if lock != 2 or not 0 < owner < 1 << 22:
         return 0
-    family = (target.process.ref.pid, target.process.parent)
-    near = any(os.path.exists(f"{target.proc}/{pid}/task/{owner}/stat") for pid in family)
-    return owner if near or (shared and os.path.exists(f"{target.proc}/{owner}/stat")) else 0
+    pid, parent = target.process.ref.pid, target.process.parent
+    near = any(os.path.exists(f"{target.proc}/{one}/task/{owner}/stat") for one in (pid, parent))
+    if near or (shared and os.path.exists(f"{target.proc}/{owner}/stat")):
+        return owner
+    kernel = target.seen.get("threads")
+    copied = (
+        isinstance(kernel, Threads) and kernel.forked and not shared and parent < owner < pid
+    )  # started before the fork
+    return owner if copied and 0 < users < _MOST_USERS and 0 <= kind <= _KINDS else 0
 
 
 class _Callers:
@@ -176,7 +196,7 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
             keepers = _keepers(target, held, taker, inode)
             first = next(iter(keepers), 0)
             found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, first),
-                                  holder_halted=_halted(target, first), inherited=_is_gone(target, taker)))  # fmt: skip
+                                  holder_halted=_halted(target, first), inherited=_left(target, taker, keepers)))  # fmt: skip
     return tuple(dict.fromkeys(found)) or tuple(_unlisted(target, kernel))
 
 
@@ -189,7 +209,7 @@ def _unlisted(target: Target, kernel: Threads) -> Iterator[HeldLock]:
         if asks and "lock" in task.wchan:
             with contextlib.suppress(OSError):
                 path = procfs.link(f"{target.path}/fd/{task.syscall[1]}")
-                yield HeldLock(target.process.ref.pid, _KINDS[name], path, ())
+                yield HeldLock(target.process.ref.pid, _LOCK_KINDS[name], path, ())
 
 
 def _asked_for(target: Target, kernel: Threads) -> set[int]:
@@ -221,9 +241,10 @@ def _keepers(target: Target, kind: str, taker: int, device_inode: str) -> tuple[
     return tuple(found) or ((taker,) if taker > 0 else ())  # 0 is a process of another pid namespace, -1 an open file
 
 
-def _is_gone(target: Target, taker: int) -> bool:
-    """Whether the process that took a lock has ended; 0 is one of another pid namespace, -1 an open file."""
-    return taker > 0 and not os.path.exists(f"{target.proc}/{taker}/stat")
+def _left(target: Target, taker: int, keepers: tuple[int, ...]) -> bool:
+    """Whether the process that took a lock has ended, or closed the file that others keep open; 0 is one of another pid
+    namespace, -1 an open file."""
+    return taker > 0 and (taker not in keepers or not os.path.exists(f"{target.proc}/{taker}/stat"))
 
 
 def _has(folder: str, mark: re.Pattern[bytes]) -> bool:

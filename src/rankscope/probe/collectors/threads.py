@@ -27,6 +27,9 @@ _STATUS = {
         b"SigPnd",
         b"ShdPnd",
         b"SigIgn",
+        b"SigPnd",
+        b"ShdPnd",
+        b"SigBlk",
         b"SigCgt",
         b"voluntary_ctxt_switches",
         b"nonvoluntary_ctxt_switches",
@@ -61,7 +64,8 @@ def collect(target: Target) -> Threads:
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
         forked=bool(stat.flags & _FORKNOEXEC), caught=parse_signals(_field(status, b"SigCgt")),
-        ignores_children=signal.SIGCHLD in (parse_signals(_field(status, b"SigIgn")) or ()), reaped_faults=stat.reaped_faults,
+        held_back=_held_back(status), reaped_faults=stat.reaped_faults,
+        ignores_children=signal.SIGCHLD in (parse_signals(_field(status, b"SigIgn")) or ()),
     )  # fmt: skip
 
 
@@ -106,6 +110,12 @@ def parse_signals(mask: str) -> tuple[int, ...] | None:
     except ValueError:
         return None
     return tuple(number + 1 for number in range(64) if bits >> number & 1)
+
+
+def _held_back(status: bytes) -> tuple[int, ...]:
+    """Signals that were sent to a process, or to its main thread, and wait until that one lets them through (proc(5))."""
+    blocked, *sent = (parse_signals(_field(status, name)) or () for name in (b"SigBlk", b"SigPnd", b"ShdPnd"))
+    return tuple(sorted(set(blocked) & {number for numbers in sent for number in numbers}))
 
 
 def _clocks(target: Target) -> Clocks:

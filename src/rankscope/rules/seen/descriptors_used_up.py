@@ -75,11 +75,12 @@ def _called(standing: Standing) -> bool:
 
 
 def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
-    """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again."""
+    """Those that others wait for; servers that have callers whom they do not accept; and the one program that somebody pointed
+    at, where it pauses and tries again."""
     yield from ((root, standing) for root, standing in old_roots(case) if root.waiters)
     for standing in case.standings.values():
         tries = standing.kind is WaitKind.SLEEP and bool(standing.ran)
-        if pointed_at(case, standing) and (tries or _called(standing)):
+        if not standing.member.gone and (_called(standing) or (tries and pointed_at(case, standing))):
             yield Root(standing.member.ref), standing
 
 

@@ -29,9 +29,11 @@ from ...analysis.awaited import is_python
 from ...analysis.case import Case, Member
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
-from ...analysis.identity import birth
-from ...analysis.standing import Standing
-from ...analysis.threads import views
+from ...analysis.identity import birth, name_of
+from ...analysis.progress import advances
+from ...analysis.standing import Standing, stand
+from ...analysis.threads import ThreadView, asleep_alone, views
+from ...analysis.waits.remote_call import ends_calls
 from ...model.diagnosis import Finding, Kind, Reason, Step
 from ...model.evidence.stacks import Frame, PythonStacks, Trust
 from ...model.patterns import regex
@@ -41,16 +43,18 @@ from ...model.words import span
 from .. import make_rule
 from .._say import at, certainty, just_come, old_roots, waited_for, who
 
+_TAKES_DOWN = ("asyncio/base_events.py", "_do_shutdown")
+
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         member = standing.member
         if member.role not in (Role.RANK, Role.OTHER, Role.LAUNCHER) or not _ending(case, standing):
             continue
-        if not case.snapshot.live and _at_work(standing):
+        if _gets_on(standing) if case.snapshot.live else _at_work(standing):
             continue  # it waits for a thread that was seen to run
-        if answers(member):
-            continue  # its peers still call it: a server stands there for as long as they do
+        if answers(member) or (ends_calls(standing) and not all(map(ends_calls, _ranks(case)))):
+            continue  # its peers may still call it: a server stands there for as long as they do
         alone = tuple(_last_there(case, member))
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing), compared=bool(alone),
@@ -61,6 +65,16 @@ def check(case: Case) -> Iterator[Finding]:
             against=tuple(just_come(case, standing)),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}", member.ref),),
         )  # fmt: skip
+
+
+def _gets_on(standing: Standing) -> bool:
+    """Whether another thread of the job's code turned its loops between the looks: it may well come to its end."""
+    others = (view for view in views(standing.member) if view.python is not standing.thread and view.wait.user >= 0)
+    return any(advances(stand(standing.member, view.python)) for view in others)
+
+
+def _ranks(case: Case) -> Iterator[Standing]:
+    return (case.standings[member.ref] for member in case.by_rank.values() if not member.gone)
 
 
 def _at_work(standing: Standing) -> bool:
@@ -75,9 +89,15 @@ def _ending(case: Case, standing: Standing) -> bool:
         return True
     return (
         standing.kind is WaitKind.EXIT
+        or (standing.kind is WaitKind.IDLE and any(map(_takes_down_loop, views(standing.member))))
         or has(standing.own_stack, WaitKind.EXIT) is not None
         or bool(stacks and stacks.finalizing)
     )
+
+
+def _takes_down_loop(view: ThreadView) -> bool:
+    """Whether it is the thread in which ``asyncio.run``, once all is done, waits for the threads of the loop's executor."""
+    return _TAKES_DOWN in map(name_of, view.stack) and asleep_alone(view)
 
 
 def _called_at_exit(standing: Standing) -> bool:

@@ -8,9 +8,9 @@ takes its `flock` by both descriptors waits for itself, as two libraries do that
 ## How it is recognised
 The kernel's list of locks (/proc/locks) shows the waiter under the line of the holder, and the holder's state is what the
 kernel says. A holder inside the job is named here only where its stack could not be read; else what it does itself is the
-answer. Where whoever took the lock has ended, and another process has it only because it inherited the open file, the lock was
-left behind. A process that waits for itself has no other thread at work that could let go. Holders in another container or on
-another host are not in that list, or bear no number there: then only the waiting is seen.
+answer. Where whoever took the lock has ended, or has closed the file, and another process has it only because it inherited the
+open file, the lock was left behind. A process that waits for itself has no other thread at work that could let go. Holders in
+another container or on another host are not in that list, or bear no number there: then only the waiting is seen.
 
 ## What to do
 Look at the holder (`ps -fp PID`; one that cannot be seen here shows `sudo cat /proc/locks` on the host itself, outside all
@@ -28,6 +28,9 @@ import shlex
 from collections.abc import Iterator
 
 from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.progress import works
+from ...analysis.standing import Standing
 from ...analysis.threads import possible_holders, views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.blocked import Blocked, HeldLock
@@ -44,7 +47,11 @@ def check(case: Case) -> Iterator[Finding]:
         blocked = member.latest(Blocked)
         for lock in blocked.locks if blocked and not member.gone else ():
             outside = [pid for pid in lock.holders if (member.ref.host, pid) not in case.by_pid]
-            if lock.asked or not outside or not case.stuck(standing.still_s):
+            if lock.asked or not case.stuck(standing.still_s):
+                continue
+            if lock.inherited and lock.holders and not outside and member.ref.pid not in lock.holders:
+                yield from _left_behind(case, standing, lock)
+            if not outside:
                 continue
             holder = f"pid {outside[0]}" + (f" ({lock.holder_name})" if lock.holder_name else "")
             halted = lock.holder_halted if outside[0] == lock.holders[0] else ""
@@ -56,7 +63,7 @@ def check(case: Case) -> Iterator[Finding]:
                       f"{how}",
                 ranks=RankSet() if halted else ranks_of(standing), processes=(*([keeper] if halted else []), member.process),
                 because=(Reason(f"/proc/locks names {holder} as the holder{how}", "locks", member.ref),
-                         *([Reason("whoever took the lock has ended: its holder inherited the open file", "locks", member.ref)]
+                         *([Reason(_LEFT, "locks", member.ref)]
                            if lock.inherited else []),
                          Reason(f"it has waited for {span(standing.still_s)}", "kernel", member.ref)),
                 next=(Step(f"ps -fp {outside[0]}", member.ref),
@@ -65,6 +72,28 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _out_of_sight(case)
     yield from _own(case)
     yield from _closed(case)
+
+
+_LEFT = "whoever took the lock has ended, or closed the file: its holder inherited that"
+
+
+def _left_behind(case: Case, standing: Standing, lock: HeldLock) -> Iterator[Finding]:
+    """A member of the job has it only by the open file that it got from whoever took it. One that works may have been given the
+    lock on purpose."""
+    heir, member = case.by_pid[standing.member.ref.host, lock.holders[0]], standing.member
+    holder = case.standings[heir.ref]
+    if works(holder) or (holder.ran and holder.kind is not WaitKind.SLEEP):
+        return
+    yield Finding(
+        rule=RULE.id, cls="file-lock-stale", kind=Kind.CAUSE, certainty=Certainty.POSSIBLE,
+        title=f"{who(member.process)} waits for the {lock.kind} lock on {lock.path}, which {who(heir.process)} keeps: it has the "
+              "open file of another one",
+        ranks=ranks_of(standing), processes=(heir.process, member.process),
+        because=(Reason(_LEFT, "locks", member.ref), stands(standing)),
+        against=("it may have been given the lock on purpose, together with the file",),
+        next=(Step(f"ls -l /proc/{heir.ref.pid}/fd", heir.ref),
+              "unlock before the file is closed (LOCK_UN), or start helpers with close_fds=True"),
+    )  # fmt: skip
 
 
 def _class(lock: HeldLock, halted: bool) -> str:

@@ -6,9 +6,9 @@ at that moment stays locked in the child for ever: a logging handler's, an alloc
 
 ## How it is recognised
 The process was forked from a running Python with several threads; it waits for a lock, and no thread of its own can hold it.
-Where the mutex names its owner, that owner is a thread of the parent. A lock of `multiprocessing` is no copy: processes share it.
-A loader worker may stand so before its first item: it seeds the generators of Python, NumPy and torch first, and each of them has
-a lock.
+Where the mutex names its owner, that owner is a thread of the parent, or was one before the fork. A lock of `multiprocessing` is
+no copy: processes share it. A loader worker may stand so before its first item: it seeds the generators of Python, NumPy and
+torch first, and each of them has a lock.
 
 ## What to do
 Start the workers with `spawn` or `forkserver` (`multiprocessing_context="spawn"` for a DataLoader), or before anything starts
@@ -38,6 +38,7 @@ from ...model.words import counted, span
 from .. import make_rule
 from .._say import at, waited_for, who
 
+_SEMAPHORES = "_multiprocessing."  # the extension module, which waits in nothing but semaphores that processes share
 _BLOCKED = {WaitKind.LOCK, WaitKind.IMPORT_LOCK}
 _LOOP = ("torch/utils/data/_utils/worker.py", "_worker_loop")
 
@@ -58,7 +59,8 @@ def check(case: Case) -> Iterator[Finding]:
             if _shared(member, view):
                 continue
             owner = _owner_in_parent(view, parent)
-            if not owner and (possible_holders(everybody) or _threads(parent) == 1):
+            gone = 0 if owner else _owner_gone(view, member)
+            if not (owner or gone) and (possible_holders(everybody) or _threads(parent) == 1):
                 continue
             root = case.graph.root(member.ref)
             yield Finding(
@@ -67,7 +69,7 @@ def check(case: Case) -> Iterator[Finding]:
                 ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
                 because=(Reason(f"{view.name} waits in {at(view.wait.user_frame)} for {span(still)}", "python-stack", member.ref),
                          *_library(view, member),
-                         Reason(_why(owner, parent), "kernel", member.ref), *(waited_for(root) if root else ())),
+                         Reason(_why(owner, gone, parent), "kernel", member.ref), *(waited_for(root) if root else ())),
                 next=("start the workers with spawn or forkserver",
                       Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref)),
             )  # fmt: skip
@@ -78,7 +80,7 @@ def _shared(member: Member, view: ThreadView) -> bool:
     """Whether it waits for a lock of ``multiprocessing``, of which a fork makes no copy: any process may have that."""
     found, call = member.latest(SharedLocks), view.call
     known = {(lock.tid, lock.address) for lock in found.locks} if found is not None else set()
-    return call is not None and (call.tid, call.address) in known
+    return call is not None and ((call.tid, call.address) in known or call.library.startswith(_SEMAPHORES))
 
 
 def _begins(view: ThreadView) -> bool:
@@ -112,9 +114,16 @@ def _owner_in_parent(view: ThreadView, parent: Member | None) -> int:
     return owner if kernel and owner in {task.tid for task in kernel.threads} else 0
 
 
-def _why(owner: int, parent: Member | None) -> str:
-    if owner:
-        return f"the mutex says that thread {owner} holds it: a thread of the parent"
+def _owner_gone(view: ThreadView, member: Member) -> int:
+    """The thread that the mutex names, where it is none of this process: its owner gave back the lock of which this is a copy."""
+    kernel, owner = member.latest(Threads), view.call.owner if view.call and not view.call.shared else 0
+    return owner if kernel and owner not in {task.tid for task in kernel.threads} else 0
+
+
+def _why(owner: int, gone: int, parent: Member | None) -> str:
+    if owner or gone:
+        ended = "" if owner else ", which has ended there"
+        return f"the mutex says that thread {owner or gone} holds it: a thread of the parent{ended}"
     count = _threads(parent)
     return "no thread of this process can hold it" + (f"; its parent has {counted(count, 'thread')}" if count else "")
 

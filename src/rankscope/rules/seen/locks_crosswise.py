@@ -116,20 +116,20 @@ def _deadlock(
     for view in stuck:
         if _reentered(view):
             return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", sure
-    words = {view.lock_word or id(view) for view in stuck}
-    if copied and len(words) < 2:
-        return None  # the lock may be a copy whose holder stayed in the parent
     holders = possible_holders(others)
-    if holders and all(map(waits_for_thread, holders)) and all(map(asleep_alone, others)):
-        return (
-            f"{stuck[0].name} waits for a lock that {holders[0].name} holds, which waits for another thread",
-            sure,
-        )
     handling = next((view for view in stuck if _in_handler(member, view)), None)
     if handling is not None and all(view.wait.kind in _RESTS for view in holders):
         place = at(handling.wait.user_frame)
         return (
             f"{handling.name} waits in {place}, in a signal's handler, for a lock that what it interrupted may have",
+            sure,
+        )
+    words = {view.lock_word or id(view) for view in stuck}
+    if copied and len(words) < 2:
+        return None  # the lock may be a copy whose holder stayed in the parent
+    if holders and all(map(waits_for_thread, holders)) and all(map(asleep_alone, others)):
+        return (
+            f"{stuck[0].name} waits for a lock that {holders[0].name} holds, which waits for another thread",
             sure,
         )
     if holders:

@@ -8,7 +8,8 @@ lock whose holder was killed, or has ended without giving it back, keep everybod
 No thread of any process of a program of no ranks has run for longer than `--stuck-after`, and none has a time limit. Processes
 sleep in a lock, semaphore, condition or barrier that processes share (the system call is a shared futex); the others wait for
 the end of a child, or read from a pipe or connection whose other ends only processes of the program have; a manager whom nobody
-asks does not count. Where a sibling of those at a barrier has ended, it is the one that is missing. Where somebody could get an
+asks does not count. Where a sibling of those at a barrier has ended, or waits for its next order elsewhere, it is the one that is
+missing. Where somebody could get an
 item from elsewhere, or waits for the lock of a queue, nothing is said. Of a lock nobody can tell whether its holder is gone, or
 one of those who wait has it.
 
@@ -36,6 +37,7 @@ from ...analysis.own_age import youngest_s
 from ...analysis.shared_locks import wanted
 from ...analysis.standing import Standing
 from ...analysis.threads import heeds_signals
+from ...analysis.waits.process_barrier import at_barrier
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.threads import Threads
 from ...model.process import Role
@@ -62,6 +64,10 @@ def check(case: Case) -> Iterator[Finding]:
         return
     readers = [one for one in living if one not in asleep and not _minds(one)]
     left = _ended_early(case, asleep)
+    late = _late(case, asleep)
+    if late:
+        yield _missed(case, asleep, late, age)
+        return
     what, cls, against = _what(asleep, bool(left))
     heeding = [one for one in living if _heeds(one.member)]
     count = len(asleep)
@@ -78,6 +84,30 @@ def check(case: Case) -> Iterator[Finding]:
         against=(*against, *(f"{who(one.member.process)} has handlers of signals, which may wake others"
                              for one in heeding[:_SEVERAL])),
         next=(Step(f"rankscope stacks pid:{asleep[0].member.ref.pid} --source", asleep[0].member.ref),),
+    )  # fmt: skip
+
+
+def _late(case: Case, asleep: list[Standing]) -> list[Standing]:
+    """The siblings at the same work that have not come to the barrier at which all these are."""
+    if not all(map(at_barrier, asleep)):
+        return []
+    inside = {one.member.ref for one in asleep}
+    refs = {wait.target for wait in case.graph.waits if wait.waiter in inside and wait.target not in inside}
+    return [standing for ref, standing in case.standings.items() if ref in refs]
+
+
+def _missed(case: Case, asleep: list[Standing], late: list[Standing], age: float | None) -> Finding:
+    first, count, place = late[0], len(asleep), at(asleep[0].user_frame)
+    whom = ", ".join(who(one.member.process) for one in late[:_SEVERAL]) + (" has" if len(late) == 1 else " have")
+    return Finding(
+        rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+        title=f"{whom} not come to the barrier at which {counted(count, 'process')} {verb('wait', count)} in {place}",
+        processes=tuple(one.member.process for one in late),
+        because=(*(Reason(f"{who(one.member.process)} waits in {at(one.user_frame)} for what only others could bring", "kernel",
+                          one.member.ref) for one in late[:_SEVERAL]),
+                 Reason(f"no thread of the program has run for {span(age)}, and none has a time limit", "kernel")),
+        next=(Step(f"rankscope stacks pid:{first.member.ref.pid} --source", first.member.ref),
+              "let each of them come to each barrier, also where it has nothing to do"),
     )  # fmt: skip
 
 

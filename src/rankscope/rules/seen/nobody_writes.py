@@ -63,17 +63,17 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _at_end(case: Case, member: Member) -> Iterator[Member]:
-    """The parent, where its program is over and it waits for this process, which it gave no word that there are no more items."""
+    """The parent, where its program is over and it waits for this process or a sibling: it gave no word that there is no more."""
     parent = parent_of(case, member)
     standing = case.standings.get(parent.ref) if parent is not None else None
     call = call_of(standing) if standing is not None and standing.kind is WaitKind.EXIT else None
-    if parent is not None and call is not None and call.child == member.ref.pid:
+    if parent is not None and call is not None and call.child in {one.ref.pid for one in case.children_of(parent.ref)}:
         yield parent
 
 
 def _told(ended: tuple[Member, ...]) -> Iterator[Reason]:
     for one in ended:
-        yield Reason(f"{who(one.process)} is at its end and waits for the end of this process", "kernel", one.ref)
+        yield Reason(f"{who(one.process)} is at its end and waits for the end of its children", "kernel", one.ref)
 
 
 def _multiprocessing(standing: Standing) -> bool:

@@ -5,10 +5,11 @@ Somebody or something outside the program has halted one of its processes: SIGST
 it, a scheduler that suspended the job, or a frozen cgroup. It will not go on by itself, and everybody who needs it waits.
 
 ## How it is recognised
-The kernel shows state T (stopped) or t (held by a tracer), or the cgroup is frozen. Being traced alone (strace watching a
-running program) is not this. Certain where somebody waits for it, or where all ranks are halted, so that nobody is left who could
-wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is a note, and accuses nobody. A
-launcher is missed without a wait that shows: its ranks may need the store that it serves.
+The kernel shows state T (stopped) or t (held by a tracer; its main thread is enough), or the cgroup is frozen. Being traced
+alone (strace watching a running program) is not this, and one that was halted more recently than `--stuck-after` is only noted:
+programs that pace others halt them many times in a minute. Certain where somebody waits for it, or where all ranks are halted, so
+that nobody is left who could wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is
+a note, and accuses nobody. A launcher is missed without a wait that shows: its ranks may need the store that it serves.
 
 ## What to do
 `kill -CONT PID` lets a stopped process go on. End or detach the tracer (its pid is in the report). Thaw the cgroup
@@ -31,7 +32,7 @@ from ...model.evidence.sockets import Sockets
 from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
-from ...model.words import counted, verb
+from ...model.words import counted, span, verb
 from .. import make_rule
 from .._say import name, waited_for, who
 
@@ -75,7 +76,9 @@ def _lasting(case: Case, member: Member) -> str | None:
     ran is stopped."""
     kernel = member.latest(Threads)
     halted = kernel is not None and not member.gone and not case.standings[member.ref].ran
-    return _halted(kernel) if kernel and halted and all(map(_halted, member.over_time(Threads))) else None
+    main = member.ref.pid
+    lasts = halted and all(_halted(look, main) for look in member.over_time(Threads))
+    return _halted(kernel, main) if kernel and lasts else None
 
 
 def _finding(
@@ -84,18 +87,26 @@ def _finding(
     """One finding for all that the same was done to on one host, ranks first. Those that are not ``missed``, because they neither
     work nor are waited for, accuse no rank."""
     members = sorted(members, key=lambda member: (member.role is not Role.RANK, member.ref.pid))
-    first, kernel = members[0], members[0].latest(Threads)
+    first, kernel, young = members[0], members[0].latest(Threads), tuple(_just_stopped(case, members))
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed else Kind.NOTE,
-        certainty=Certainty.CERTAIN if sure else Certainty.LIKELY,
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed and not young else Kind.NOTE,
+        certainty=Certainty.CERTAIN if sure and not young else Certainty.LIKELY,
         title=f"{_whom(members)} {verb('are', len(members))} {how}",
         ranks=RankSet(member.rank for member in missed if member.rank is not None),
         processes=tuple(member.process for member in members),
         because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
                  *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),)),
                  *(_keeps_the_store(case, members) if not roots else ())),
-        next=(_next(members, kernel, how),),
+        against=young, next=(_next(members, kernel, how),),
     )  # fmt: skip
+
+
+def _just_stopped(case: Case, members: list[Member]) -> Iterator[str]:
+    """A program that paces others stops them, and lets them go on, many times in a minute (cpulimit(1))."""
+    ages = [case.standings[one.ref].still_s for one in members]
+    oldest = max((age for age in ages if age is not None), default=None)
+    if oldest is not None and not case.stuck(oldest):
+        yield f"this has lasted for {span(oldest)} only: who paces a program stops it again and again"
 
 
 def _keeps_the_store(case: Case, members: list[Member]) -> Iterator[Reason]:
@@ -135,7 +146,8 @@ def _whom(members: list[Member]) -> str:
     return " and ".join([*([ranks_phrase(ranks)] if ranks else []), *([rest] if others else [])]) + host
 
 
-def _halted(kernel: Threads) -> str | None:
+def _halted(kernel: Threads, main: int) -> str | None:
+    """How it is halted: whole, or its main thread, which is all that a tracer attaches to unless told otherwise."""
     states = {task.state for task in kernel.threads if task.state not in "ZX"}
     if kernel.frozen:
         return "frozen by its cgroup"
@@ -143,6 +155,8 @@ def _halted(kernel: Threads) -> str | None:
         if kernel.tracer:
             return f"stopped and held by tracer pid {kernel.tracer}"
         return "stopped"
+    if kernel.tracer and any(task.tid == main and task.state == "t" for task in kernel.threads):
+        return f"held by tracer pid {kernel.tracer}, its main thread alone"
     return None
 
 

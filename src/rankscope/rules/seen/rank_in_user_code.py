@@ -17,7 +17,8 @@ for the end of ranks that wait for what it should send, and has no other thread 
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait (possible only where it is one thread in an event or a condition; nothing is said where it
-has handlers of signals, which may bring that); or its event loop has nothing left to wait for.
+has handlers of signals, which may bring that); or its event loop has nothing left to wait for. So it is with a program that has
+children and waits for a future of its own.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -44,7 +45,7 @@ from ...analysis.orders import may_await_orders, serves, takes_from_parent
 from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
-from ...analysis.threads import may_act_beside, nobody_acts, nobody_else, rests_alone, views
+from ...analysis.threads import awaits_future, may_act_beside, nobody_acts, nobody_else, rests_alone, views
 from ...analysis.waits.fifo import opens_fifo, takes_orders
 from ...analysis.waits.store import asks_store
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -126,9 +127,16 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
     if standing.kind is WaitKind.INPUT:
         return True
     if not pointed_at(case, standing):
-        return False
+        return _awaits_itself(case, standing)
     patient = standing.kind in _PATIENT or _in_library(standing)
     return (not patient and standing.busy < RUNS) or nobody_else(standing) or _loop_of_nothing(case, standing)
+
+
+def _awaits_itself(case: Case, standing: Standing) -> bool:
+    """Whether it is the program itself, which has children, and wants a result that only its own threads could give: all of them
+    sleep for good."""
+    root = case.snapshot.live and standing.member.ref == case.snapshot.job.root
+    return root and awaits_future(standing) and nobody_else(standing)
 
 
 def _in_library(standing: Standing) -> bool:
@@ -174,7 +182,7 @@ def _tasks(standing: Standing) -> Iterator[Reason]:
 
 
 def _alone(case: Case, standing: Standing) -> Iterator[Reason]:
-    if not pointed_at(case, standing):
+    if not pointed_at(case, standing) and not _awaits_itself(case, standing):
         return
     if _loop_of_nothing(case, standing):
         yield Reason("its event loop has no timer and no connection to wait for, and no thread that runs: each task awaits what "

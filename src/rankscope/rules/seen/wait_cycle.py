@@ -27,8 +27,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...analysis.answering import ASKS, answering, kept_from_answering
+from ...analysis.answering import ASKS, answering, asking_instead, kept_from_answering
 from ...analysis.awaited import unsure, writes
+from ...analysis.callers import call_of
 from ...analysis.case import Case
 from ...analysis.ends import fifo
 from ...analysis.frame_tables import WaitKind
@@ -132,11 +133,11 @@ def _aside(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
-    standings = [case.standings[ref] for ref in cycle if ref in case.standings]
-    kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
+    standings = [one for ref in cycle if ref in case.standings for one in _who_wait(case.standings[ref])]
+    kinds = {WaitKind.PIPE if _fills(standing) else standing.kind for standing in standings}
     if kinds & _LOCKS or _of_locks(case, cycle) or any(_under_lock(case, ref) for ref in cycle):
         return "lock-order-deadlock"
-    if kinds == {WaitKind.PIPE} and any(_writes(case, ref) for ref in cycle):
+    if kinds == {WaitKind.PIPE} and any(map(_writes, standings)):
         return "queue-pipe-full"  # each writes until the other one reads
     if kinds == {WaitKind.IDLE, WaitKind.PIPE}:
         return "queue-pipe-full"  # an event loop awaits the end of a command, whose output it does not read
@@ -177,19 +178,20 @@ def _under_lock(case: Case, ref: ProcessRef) -> tuple[Reason, ...]:
     )
 
 
-def _fills(case: Case, standing: Standing) -> bool:
+def _who_wait(standing: Standing) -> tuple[Standing, ...]:
+    """The deciding thread of a process, or those for which it waits."""
+    return asking_instead(standing) or (standing,)
+
+
+def _fills(standing: Standing) -> bool:
     """Whether it waits for room in a pipe, also below a queue of multiprocessing."""
-    return writes(standing.member) or (standing.kind is WaitKind.QUEUE and _writes(case, standing.member.ref))
+    return writes(standing.member) or (standing.kind is WaitKind.QUEUE and _writes(standing))
 
 
-def _writes(case: Case, ref: ProcessRef) -> bool:
-    """Whether the deciding thread of a process stands in a write."""
-    standing = case.standings.get(ref)
-    blocked = standing.member.latest(Blocked) if standing and standing.kernel else None
-    calls = blocked.calls if blocked else ()
-    return any(
-        call.tid == standing.kernel.tid and call.call in _WRITE for call in calls if standing and standing.kernel
-    )
+def _writes(standing: Standing) -> bool:
+    """Whether a thread stands in a write."""
+    call = call_of(standing)
+    return call is not None and call.call in _WRITE
 
 
 def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
@@ -229,7 +231,8 @@ def _step(case: Case, wait: Wait, whom: str) -> Reason:
     """Who waits for whom, and where: in the job's code, or else in which call of the system."""
     member = case.by_ref[wait.waiter]
     asks = next((one for one in kept_from_answering(member) if one.kind in ASKS), None)
-    standing, blocked = asks or case.standings.get(wait.waiter), member.latest(Blocked)
+    known, blocked = case.standings.get(wait.waiter), member.latest(Blocked)
+    standing = asks or (_who_wait(known)[0] if known is not None else None)
     call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
     place = f", in {at(standing.user_frame)}" if standing is not None and standing.user_frame is not None else call
     place = "" if place[place.find("(") + 1 : -1] in wait.why else place  # which tells it as well
