@@ -42,15 +42,16 @@ def test_beside_a_halted_rank_a_halted_pager_accuses_nobody() -> None:
     ("count", "still_s", "kind", "certainty"),
     [
         (3, 99.0, Kind.CAUSE, Certainty.CERTAIN),
-        (3, 1.3, Kind.NOTE, Certainty.LIKELY),
+        (3, 1.3, Kind.CAUSE, Certainty.CERTAIN),
+        (2, 1.3, Kind.NOTE, Certainty.LIKELY),
         (1, 99.0, Kind.CAUSE, Certainty.LIKELY),
     ],
 )
 def test_halted_ranks_are_missed_although_nobody_waits(
     count: int, still_s: float, kind: Kind, certainty: Certainty
 ) -> None:
-    """Where all are halted nobody is left to wait; where one is, the others may not have come so far. Who paces a program stops
-    it again and again, each time for a moment."""
+    """Where all are halted nobody is left to wait; where one is, the others may not have come so far. Who paces the others
+    stops them again and again, each time for a moment."""
     works = [live.Body(70 + at, live.WORKS, rank=at, state="R", still_s=0.0, cpu_s=0.9) for at in range(3)]
     halts = [dataclasses.replace(one, cpu_s=0.0, still_s=still_s) for one in works]
     bodies = [stopped(halts[at]) if at < count else one for at, one in enumerate(works)]

@@ -6,10 +6,11 @@ it, a scheduler that suspended the job, or a frozen cgroup. It will not go on by
 
 ## How it is recognised
 The kernel shows state T (stopped) or t (held by a tracer; its main thread is enough), or the cgroup is frozen. Being traced
-alone (strace watching a running program) is not this, and one that was halted more recently than `--stuck-after` is only noted:
-programs that pace others halt them many times in a minute. Certain where somebody waits for it, or where all ranks are halted, so
-that nobody is left who could wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is
-a note, and accuses nobody. A launcher is missed without a wait that shows: its ranks may need the store that it serves.
+alone (strace watching a running program) is not this, and one that was halted more recently than `--stuck-after` while others
+of the job run is only noted: programs that pace others halt them many times in a minute. Certain where somebody waits for it,
+or where all ranks are halted, so that nobody is left who could wait. A halted process below a rank for which nobody waits (a
+pager, a command in the background) is a note, and accuses nobody. A launcher is missed without a wait that shows: its ranks
+may need the store that it serves.
 
 ## What to do
 `kill -CONT PID` lets a stopped process go on. End or detach the tracer (its pid is in the report). Thaw the cgroup
@@ -48,7 +49,8 @@ def check(case: Case) -> Iterator[Finding]:
     for (_, how), members in groups.items():
         roots = [awaited[one.ref] for one in members if one.ref in awaited]
         missed = [one for one in members if one.ref in awaited or one.ref in workers or _may_be_missed(case, one)]
-        yield _finding(case, members, how, missed, roots, sure=bool(roots) or (bool(missed) and workers <= halted))
+        paced = () if workers <= halted else tuple(_just_stopped(case, members))
+        yield _finding(case, members, how, missed, roots, bool(roots) or (bool(missed) and workers <= halted), paced)
 
 
 def _may_be_missed(case: Case, member: Member) -> bool:
@@ -82,22 +84,28 @@ def _lasting(case: Case, member: Member) -> str | None:
 
 
 def _finding(
-    case: Case, members: list[Member], how: str, missed: list[Member], roots: list[Root], sure: bool
+    case: Case,
+    members: list[Member],
+    how: str,
+    missed: list[Member],
+    roots: list[Root],
+    sure: bool,
+    paced: tuple[str, ...],
 ) -> Finding:
     """One finding for all that the same was done to on one host, ranks first. Those that are not ``missed``, because they neither
     work nor are waited for, accuse no rank."""
     members = sorted(members, key=lambda member: (member.role is not Role.RANK, member.ref.pid))
-    first, kernel, young = members[0], members[0].latest(Threads), tuple(_just_stopped(case, members))
+    first, kernel = members[0], members[0].latest(Threads)
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed and not young else Kind.NOTE,
-        certainty=Certainty.CERTAIN if sure and not young else Certainty.LIKELY,
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed and not paced else Kind.NOTE,
+        certainty=Certainty.CERTAIN if sure and not paced else Certainty.LIKELY,
         title=f"{_whom(members)} {verb('are', len(members))} {how}",
         ranks=RankSet(member.rank for member in missed if member.rank is not None),
         processes=tuple(member.process for member in members),
         because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
                  *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),)),
                  *(_keeps_the_store(case, members) if not roots else ())),
-        against=young, next=(_next(members, kernel, how),),
+        against=paced, next=(_next(members, kernel, how),),
     )  # fmt: skip
 
 
