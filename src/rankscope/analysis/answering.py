@@ -19,6 +19,7 @@ from .threads import views, waits_for_thread
 _ANSWER = ("torch/distributed/rpc/internal.py", "_run_function")
 _SERVE = (("multiprocessing/managers.py", "serve_client"), ("socketserver.py", "process_request_thread"))
 _SERVE_NAMES = tuple(name for _, name in _SERVE)
+_AWAITS_THREAD = (WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.CHILD)
 ASKS = (WaitKind.SOCKET, WaitKind.PIPE)  # as who awaits the answer of another process stands
 
 
@@ -44,11 +45,13 @@ def kept_from_answering(member: Member) -> tuple[Standing, ...]:
 def asking_instead(standing: Standing) -> tuple[Standing, ...]:
     """Those threads of the job's code for one of which the deciding thread waits (a future, their end, a queue), where each of
     them waits for another process, and none ran between the looks; empty otherwise."""
-    others = [view for view in views(standing.member) if view.python is not standing.thread]
-    mine = [view for view in views(standing.member) if view.python is standing.thread]
-    if not (mine and waits_for_thread(mine[0])):
+    if standing.kind not in _AWAITS_THREAD:
+        return ()  # most of a large job: its threads need not be looked at
+    known = views(standing.member)
+    if not any(view.python is standing.thread and waits_for_thread(view) for view in known):
         return ()
-    busy = tuple(stand(standing.member, view.python) for view in others if view.wait.user >= 0)
+    others = (view for view in known if view.python is not standing.thread and view.wait.user >= 0)
+    busy = tuple(stand(standing.member, view.python) for view in others)
     return busy if all(one.kind in ASKS and one.ran is False for one in busy) else ()
 
 

@@ -12,6 +12,8 @@ class BlockedCall:
     """One thread inside a system call. ``fds`` are the descriptors it waits on (several for poll and epoll).
 
     ``address`` is the futex word, 0 for other calls; ``timed`` says that the kernel will wake it by itself.
+    ``opens`` is the FIFO whose other side nobody has opened yet, as the program calls it, and ``writes`` whether to write to it.
+    ``owner`` is the tid that holds the pthread mutex behind the futex, perhaps one that has ended; 0 where none is known.
     """
 
     tid: int
@@ -22,13 +24,9 @@ class BlockedCall:
     child: int = 0  # the pid that wait4 or waitid asks for, 0 for any
     library: str = ""  # the file whose code called the kernel, of a thread in a futex that bears the main one's name
     shared: bool = False  # the futex word may be waited for and woken from other processes
-    opens: str = (
-        ""  # the FIFO whose other side nobody has opened yet, as the program calls it, and whether to write to it
-    )
+    opens: str = ""
     writes: bool = False
-    owner: int = (
-        0  # tid that holds the pthread mutex behind the futex, perhaps one that has ended; 0 where none is known
-    )
+    owner: int = 0
 
 
 @dataclass(frozen=True)

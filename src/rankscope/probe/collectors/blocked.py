@@ -21,8 +21,8 @@ from ..collector import Collector, Target, Touch
 from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL, QUEUES
 
 _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
-_MUTEX = struct.Struct("<iIiIi")
-_KINDS = 3  # normal, recursive, error checking, adaptive: of one process alone
+MUTEX = struct.Struct("<iIiIi")  # the first words of ``struct __pthread_mutex_s`` (nptl, 64-bit machines)
+MUTEX_KINDS = 3  # normal, recursive, error checking, adaptive: the bits above them say what else it is
 _MOST_USERS = 4096
 _MAX_PATH = 4096
 _MAX_FDS = 64
@@ -104,10 +104,10 @@ def _mutex_owner(target: Target, address: int, shared: bool) -> int:
     somebody waits (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread of
     this process must bear it. A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent,
     also one that has ended since; of a mutex that processes share, any thread."""
-    raw = _memory(target, address, _MUTEX.size)
-    if len(raw) < _MUTEX.size:
+    raw = _memory(target, address, MUTEX.size)
+    if len(raw) < MUTEX.size:
         return 0
-    words: tuple[int, ...] = _MUTEX.unpack(raw)
+    words: tuple[int, ...] = MUTEX.unpack(raw)
     lock, _, owner, users, kind = words
     if lock != 2 or not 0 < owner < 1 << 22:
         return 0
@@ -116,10 +116,9 @@ def _mutex_owner(target: Target, address: int, shared: bool) -> int:
     if near or (shared and os.path.exists(f"{target.proc}/{owner}/stat")):
         return owner
     kernel = target.seen.get("threads")
-    copied = (
-        isinstance(kernel, Threads) and kernel.forked and not shared and parent < owner < pid
-    )  # started before the fork
-    return owner if copied and 0 < users < _MOST_USERS and 0 <= kind <= _KINDS else 0
+    # A thread that was started before the fork has a number between the two.
+    copied = isinstance(kernel, Threads) and kernel.forked and not shared and parent < owner < pid
+    return owner if copied and 0 < users < _MOST_USERS and 0 <= kind <= MUTEX_KINDS else 0
 
 
 class _Callers:

@@ -20,12 +20,12 @@ from ...model.evidence.shared_locks import SharedLock, SharedLocks
 from ...model.evidence.threads import Threads
 from .. import procfs
 from ..collector import Collector, Target, Touch
+from .blocked import MUTEX, MUTEX_KINDS
 
 _FILES = "/dev/shm/sem."  # noqa: S108
 _VALUE = struct.Struct("<I")  # on which those who wait sleep (glibc, sysdeps/nptl/internaltypes.h, struct new_sem)
-_MUTEX = struct.Struct("<iIiIi")
 _AWAITED = 2  # lll_lock of nptl: taken, and somebody may wait
-_SHARED, _KINDS = 128, 3  # PTHREAD_MUTEX_PSHARED_BIT; normal, recursive, error checking, adaptive
+_SHARED = 128  # PTHREAD_MUTEX_PSHARED_BIT
 _MOST_PIDS = 1 << 22  # PID_MAX_LIMIT (linux/threads.h)
 _MAX_PROCESSES = 4096
 _MAX_SHARERS = 256
@@ -73,10 +73,10 @@ def _dead_owner(target: Target, address: int) -> int:
         return 0
     try:
         with ProcessMemory(target.proc, target.process.ref.pid) as memory:
-            lock, _, owner, _, kind = _MUTEX.unpack(memory.read(address, _MUTEX.size))
+            lock, _, owner, _, kind = MUTEX.unpack(memory.read(address, MUTEX.size))
     except (OSError, Unreadable):
         return 0
-    shared = kind & ~_KINDS == _SHARED
+    shared = kind & ~MUTEX_KINDS == _SHARED
     dead = 0 < owner < _MOST_PIDS and not os.path.exists(f"{target.proc}/{owner}/stat")
     return owner if lock == _AWAITED and shared and dead else 0
 

@@ -9,9 +9,8 @@ No thread of any process of a program of no ranks has run for longer than `--stu
 sleep in a lock, semaphore, condition or barrier that processes share (the system call is a shared futex); the others wait for
 the end of a child, or read from a pipe or connection whose other ends only processes of the program have; a manager whom nobody
 asks does not count. Where a sibling of those at a barrier has ended, or waits for its next order elsewhere, it is the one that is
-missing. Where somebody could get an
-item from elsewhere, or waits for the lock of a queue, nothing is said. Of a lock nobody can tell whether its holder is gone, or
-one of those who wait has it.
+missing. Where somebody could get an item from elsewhere, or waits for the lock of a queue, nothing is said. Of a lock nobody can
+tell whether its holder is gone, or one of those who wait has it.
 
 ## What to do
 Compare the number of parties of a barrier with the processes that came; look for one that ended early (`dmesg`, the exit codes,

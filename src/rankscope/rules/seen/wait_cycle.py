@@ -54,9 +54,8 @@ _MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
 _MOST_FREE = 4
 _TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
 _MEETS = {WaitKind.COLLECTIVE, WaitKind.BACKWARD}
-_ASIDE = (
-    "rank-stuck-in-user-code"  # of a rank that asks, beside the collectives, one which waits for it in a collective
-)
+# Of a rank that asks, beside the collectives, one which waits for it in a collective.
+_ASIDE = "rank-stuck-in-user-code"
 
 
 def check(case: Case) -> Iterator[Finding]:
